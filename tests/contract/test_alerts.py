@@ -84,7 +84,7 @@ def panel_queries(items: t.Sequence[Facts]) -> list[str]:
 
 @needs_promtool
 @pytest.mark.parametrize(("name", "line"), [(name, line) for name in SERVICES for line in RELEASES if (name, line) != ("prefill and decode", "gie-1.5")])
-def test_prometheus_takes_every_query(name: str, line: str, tmp_path: Path) -> None:
+def test_prometheus_accepts_every_query(name: str, line: str, tmp_path: Path) -> None:
     items = made(SERVICES[name], line)
     (rule,) = (item for item in items if item["kind"] == "PrometheusRule")
     queries = panel_queries(items)
@@ -125,7 +125,7 @@ def test_a_dashboard_has_the_panels_that_matter(name: str, line: str) -> None:
     assert {panel["spec"]["display"]["name"] for panel in perses["spec"]["panels"].values()} == titles
 
 
-def test_every_alert_has_a_page_that_says_what_to_do() -> None:
+def test_every_alert_links_to_a_section_of_the_troubleshooting_page() -> None:
     text = (ROOT / "docs/troubleshooting.md").read_text(encoding="utf-8")
     anchors = {line[4:].strip().lower() for line in text.splitlines() if line.startswith("### ")}
     rules = [rule for item in made(VLLM) if item["kind"] == "PrometheusRule" for group in item["spec"]["groups"] for rule in group["rules"]]
@@ -283,7 +283,7 @@ def expected(rules: t.Sequence[Facts], firing: dict[str, tuple[str, ...]], at: s
 
 @needs_promtool
 @pytest.mark.parametrize(("engine", "line", "event"), CASES)
-def test_each_alert_fires_of_its_event_alone_and_resolves(engine: str, line: str, event: str, tmp_path: Path) -> None:
+def test_each_alert_fires_only_for_its_event_and_resolves(engine: str, line: str, event: str, tmp_path: Path) -> None:
     changes, firing = {**EVENTS, **(OF_VLLM if engine == "vllm" else OF_SIMULATORS)}[event]
     (rule,) = (item for item in made(SERVICES[engine], line) if item["kind"] == "PrometheusRule")
     (group,) = rule["spec"]["groups"]

@@ -23,7 +23,7 @@ def test_every_playbook_is_offered(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(ROOT.glob("inventories/*/group_vars/**/*.yml")), ids=lambda path: path.stem)
-def test_no_vars_file_is_taken_for_a_playbook(path: Path) -> None:
+def test_awx_recognizes_no_vars_file_as_a_playbook(path: Path) -> None:
     assert not is_playbook(path)
 
 

@@ -150,7 +150,7 @@ class Server:
         return subprocess.run(command, env=variables, capture_output=True, text=True, check=False).stdout.strip()
 
 
-def test_the_server_wants_its_password_and_shows_it_to_nobody(programs: Path, tmp_path: Path) -> None:
+def test_redis_requires_its_password_and_hides_it_from_the_process_list(programs: Path, tmp_path: Path) -> None:
     server = Server(programs, tmp_path, {"size": "64Mi"})
     with server.running() as process:
         assert "NOAUTH" in server.ask("PING", password=None)

@@ -87,7 +87,7 @@ def test_a_controller_can_be_pinned_by_digest(name: str) -> None:
     assert images and images <= {f"{image}@{digest}" for image, digest in digests.items()}
 
 
-def test_a_chart_comes_from_a_repository_that_stands_in_for_upstream(tmp_path: Path) -> None:
+def test_a_chart_from_a_mirror_repository_renders_the_same_images(tmp_path: Path) -> None:
     """Helm renders the same objects from a chart proxy by HTTP as from the folder."""
     version = plan(file_of("envoy_gateway"))["gateway"]["chart"]["version"]
     for command in (["package", folder("envoy_gateway"), "--version", version, "--destination", str(tmp_path)], ["repo", "index", str(tmp_path)]):
@@ -183,7 +183,7 @@ def test_no_chart_brings_definitions(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CHARTS)
-def test_the_preflight_asks_for_what_the_chart_writes_and_for_nothing_else(name: str) -> None:
+def test_the_preflight_checks_the_permissions_for_the_objects_of_the_chart(name: str) -> None:
     planned, objects = rendered(name)
     namespace = requested(name, planned)["chart"]["namespace"]
     made = {(item["metadata"].get("namespace", ""), item["apiVersion"].rpartition("/")[0], f"{item['kind'].lower()}s") for item in objects}

@@ -39,7 +39,7 @@ def test_a_pattern_and_the_data_have_the_same_job_template(folder: t.Any) -> Non
     }
 
 
-def test_each_playbook_is_one_that_awx_finds() -> None:
+def test_awx_recognizes_the_playbook_of_each_job_template() -> None:
     """AWX lists files that have plays or import playbooks, and none below roles or tasks."""
     for each in TEMPLATES.values():
         text = (ROOT / each["playbook"]).read_text(encoding="utf-8")
@@ -70,7 +70,7 @@ def test_no_two_of_what_is_started_have_one_name() -> None:
     assert sorted(set(names)) == sorted(names)
 
 
-def test_the_playbook_sends_all_of_it() -> None:
+def test_configure_awx_sends_every_key_of_the_data() -> None:
     tasks = yaml.safe_load((ROOT / "playbooks/tasks/configure_awx.yml").read_text(encoding="utf-8"))
     sent: dict[str, set[str]] = {}
     for task in tasks:
@@ -83,7 +83,7 @@ def test_the_playbook_sends_all_of_it() -> None:
     }
 
 
-def test_nothing_holds_a_secret() -> None:
+def test_the_controller_data_contains_no_secret() -> None:
     """Secrets come from a file or from the environment of the user."""
     for path in FOLDER.glob("*.yml"):
         for key, value in re.findall(r"^\s*(kubeconfig|token|oauth_token|password): (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE):

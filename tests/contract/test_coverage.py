@@ -31,12 +31,12 @@ def trouble(root: Path, proof: str) -> str:
     return "" if re.search(place, text, re.MULTILINE) else f"{path} has no test, play or task '{what}'"
 
 
-def test_every_feature_stands_there_once_and_in_order() -> None:
+def test_every_feature_is_listed_once_and_in_order() -> None:
     assert [row["id"] for row in ROWS] == [f"{area}{number}" for area, count in FEATURES.items() for number in range(1, count + 1)]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row["id"] for row in ROWS])
-def test_a_row_says_what_its_state_asks_for(row: Row) -> None:
+def test_each_row_has_the_fields_that_its_state_requires(row: Row) -> None:
     assert set(row) <= {"id", "feature", "state", "shown_by", "note", "broken_by"}
     assert row["feature"]
     assert row["state"] in ("open", "partly", "done")

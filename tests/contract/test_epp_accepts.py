@@ -103,7 +103,7 @@ def text_of(preset: str, line: str) -> str:
 @pytest.mark.parametrize(
     ("line", "preset"), [(line, name) for line in BINARIES for name, facts in PRESETS.items() if line in facts["lines"] and name != "precise_prefix"]
 )
-def test_every_preset_is_taken(line: str, preset: str) -> None:
+def test_the_endpoint_picker_accepts_every_preset(line: str, preset: str) -> None:
     assert verdict(text_of(preset, line), line) == (True, "")
 
 
@@ -119,7 +119,7 @@ def test_precise_prefix_only_misses_its_tokenizer() -> None:
 
 @pytest.mark.parametrize("line", BINARIES)
 @pytest.mark.parametrize("engine", ENGINE_DEFAULTS)
-def test_the_metrics_of_each_engine_are_taken(line: str, engine: str) -> None:
+def test_the_endpoint_picker_accepts_the_metrics_of_each_engine(line: str, engine: str) -> None:
     built = build({"preset": "queue"}, line, {**CONTEXT, "engine": engine})
     assert not built.problems and (engine in ("vllm", "simulator")) == ("engineConfigs" not in built.text)
     assert verdict(built.text, line) == (True, "")
@@ -427,7 +427,7 @@ def documents(draw: st.DrawFn, line: str) -> Document:
 
 
 @pytest.mark.parametrize("line", BINARIES)
-def test_whatever_we_pass_it_takes(line: str) -> None:
+def test_the_endpoint_picker_accepts_every_document_that_passes_the_rules(line: str) -> None:
     """Random documents, the same in each run: no document that our rules accept may stop the endpoint picker."""
     binary(line)
     passed: list[bool] = []

@@ -31,7 +31,7 @@ def load_result(text: str, line: str, folder: Path) -> observed.LoadResult:
 
 
 @pytest.mark.parametrize(("line", "preset"), PAIRS)
-def test_it_says_that_it_loaded_this_and_nothing_else(line: str, preset: str, tmp_path: Path) -> None:
+def test_the_log_shows_exactly_the_loaded_configuration(line: str, preset: str, tmp_path: Path) -> None:
     document = build({"preset": preset}, line, CONTEXT).document
     result = load_result(build({"preset": preset}, line, CONTEXT).text, line, tmp_path)
     assert result.loaded and result.summary is not None
@@ -52,7 +52,7 @@ def test_parameters_and_weights_are_read(line: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", BINARIES)
-def test_it_says_why_not(line: str, tmp_path: Path) -> None:
+def test_the_log_gives_the_reason_for_a_refused_configuration(line: str, tmp_path: Path) -> None:
     result = load_result(build({"preset": "queue"}, line, CONTEXT).text.replace("queue-scorer", "quue-scorer"), line, tmp_path)
     assert not result.loaded and "'quue-scorer'" in result.error
     result = load_result(build({"preset": "queue"}, "router-0.10", CONTEXT).text, line, tmp_path)
@@ -60,7 +60,7 @@ def test_it_says_why_not(line: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", BINARIES)
-def test_it_says_that_it_sends_spans(line: str, tmp_path: Path) -> None:
+def test_the_log_shows_that_spans_are_exported_by_otlp(line: str, tmp_path: Path) -> None:
     """With the planned flags and variables; without the variable it would print spans to its log."""
     service = {"name": "a", "model": {"uri": "hf://org/m"}, "scheduler": {"preset": "queue"}}
     file = {"llm_d_release": line, "llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_services": [service]}

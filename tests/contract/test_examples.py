@@ -67,7 +67,7 @@ def test_an_example_can_be_planned(text: str) -> None:
     assert mistakes(yaml.safe_load(re.sub(r"\"?\{\{.*?\}\}\"?", "planned", text))) == []
 
 
-def test_each_block_of_the_file_has_an_example() -> None:
+def test_each_block_of_options_has_an_example() -> None:
     shown = generate.examples()
     assert not [name for name, field in VARIABLES.items() if generate.nested_options(field) and name not in shown]
     services = [service for text in shown["llm_d_model_services"] for service in yaml.safe_load(text)["llm_d_model_services"]]

@@ -110,12 +110,12 @@ def test_helm_is_in_the_image(step: str, tmp_path: Path) -> None:
     assert tools.fits(version, f">={lines.MINIMUM['helm']},<4.0.0")
 
 
-def test_a_helm_that_is_not_what_its_checksum_says_ends_the_build(step: str, tmp_path: Path) -> None:
+def test_a_helm_with_an_incorrect_checksum_fails_the_build(step: str, tmp_path: Path) -> None:
     done = helm(tmp_path, step, spoilt=True)
     assert done.returncode and "FAILED" in done.stdout and not (tmp_path / "bin/helm").exists(), done.stdout
 
 
-def test_a_checkout_can_be_put_into_the_image_as_the_readme_says(tmp_path: Path) -> None:
+def test_the_definition_in_the_readme_installs_a_checkout_in_the_image(tmp_path: Path) -> None:
     """The definition with the lines of the README."""
     (block,) = re.findall(r"```yaml\n(.*?)```", (environment.FOLDER / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     given = yaml.safe_load(block)

@@ -58,7 +58,7 @@ def test_the_gateway_has_the_listeners_of_the_file(provider: str) -> None:
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_routes_bear_their_hosts_and_the_validation_asks_by_one_that_the_listener_takes(provider: str) -> None:
+def test_routes_have_their_hostnames_and_validation_sends_a_matching_one(provider: str) -> None:
     planned, rendered = made(provider)
     routes = {item["metadata"]["name"].removesuffix(planned["gateway"]["routes_suffix"]): item for item in rendered if item["kind"] == "HTTPRoute"}
     assert not [problem for route in routes.values() for problem in others.problems(route)]

@@ -71,7 +71,7 @@ def test_the_schemas_refuse_invalid_objects() -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_no_two_objects_are_one_and_all_bear_our_labels(name: str) -> None:
+def test_objects_are_unique_and_have_the_labels_of_the_collection(name: str) -> None:
     planned, items = case(name)
     keys = [(item["apiVersion"], item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"]) for item in items]
     assert len(set(keys)) == len(keys)
@@ -139,7 +139,7 @@ def test_pools_name_their_endpoint_picker_and_it_reads_them(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_both_ends_speak_tls_or_neither(name: str) -> None:
+def test_proxy_and_endpoint_picker_agree_on_tls(name: str) -> None:
     planned, items = case(name)
     for service in planned["services"]:
         secure = "--secure-serving=true" in service["scheduler"]["args"]
@@ -179,7 +179,7 @@ def test_a_route_of_openshift_leads_to_the_proxy_and_outwaits_long_answers() -> 
         ("kgateway envoy", "GatewayParameters", ("kube", "envoyContainer", "image"), "cr.kgateway.dev/kgateway-dev/envoy-wrapper:v2.1.2"),
     ],
 )
-def test_kgateways_proxies_come_from_where_the_file_says_and_are_listed(name: str, kind: str, path: tuple[str, ...], image: str) -> None:
+def test_kgateway_proxy_images_follow_the_mirror_and_are_listed(name: str, kind: str, path: tuple[str, ...], image: str) -> None:
     planned, items = case(name)
     made = of_kind(items, kind)[0]
     assert made["metadata"]["name"] == of_kind(items, "Gateway")[0]["spec"]["infrastructure"]["parametersRef"]["name"]
@@ -189,7 +189,7 @@ def test_kgateways_proxies_come_from_where_the_file_says_and_are_listed(name: st
     assert "{registry}/{repository}:{tag}".format(**parts) == image and image in needed(planned)["images"]
 
 
-def test_a_proxy_is_given_what_opens_the_registry() -> None:
+def test_proxies_get_the_image_pull_secrets_of_the_file() -> None:
     """The schema of the overlay accepts everything, so the test checks that it has the shape of a Deployment."""
     parameters = of_kind(case("agentgateway with credentials")[1], "AgentgatewayParameters")[0]["spec"]
     assert parameters["deployment"]["spec"]["template"]["spec"]["imagePullSecrets"] == [{"name": "mirror"}]
@@ -203,7 +203,7 @@ def test_a_proxy_is_given_what_opens_the_registry() -> None:
 
 
 @pytest.mark.parametrize("name", ["istio by hand", "istio by hand, apart"])
-def test_the_manual_path_asks_on_our_route_and_is_obeyed(name: str) -> None:
+def test_envoy_filters_call_the_endpoint_picker_on_own_routes_and_obey_it(name: str) -> None:
     planned, items = case(name)
     for service in planned["services"]:
         filters = [item for item in of_kind(items, "EnvoyFilter") if service["gateway"]["filter"]["name"] == item["metadata"]["name"]]
@@ -241,7 +241,7 @@ def validated(configuration: Facts, folder: Path) -> None:
     assert done.returncode == 0, (done.stdout + done.stderr)[-2000:]
 
 
-def test_envoy_takes_the_patches_of_the_manual_path(tmp_path: Path) -> None:
+def test_envoy_accepts_the_patches_of_the_envoy_filters(tmp_path: Path) -> None:
     """Inserted as Istio does: the filters before the router, the override on the route, the policy into the cluster."""
     planned, items = case("istio by hand")
     configuration = yaml.safe_load(case("standalone")[0]["services"][0]["scheduler"]["proxy"]["config"])
@@ -265,7 +265,7 @@ def test_envoy_takes_the_patches_of_the_manual_path(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["standalone", "standalone traced"])
-def test_envoy_takes_the_standalone_configuration(name: str, tmp_path: Path) -> None:
+def test_envoy_accepts_the_standalone_configuration(name: str, tmp_path: Path) -> None:
     proxy = case(name)[0]["services"][0]["scheduler"]["proxy"]
     validated(yaml.safe_load(proxy["config"]), tmp_path)
 
@@ -309,7 +309,7 @@ def test_proxies_that_resolve_a_name_get_the_addresses_of_the_endpoint_pickers_p
 
 
 @pytest.mark.parametrize("before", ALL)
-def test_a_move_takes_away_what_the_old_provider_had_and_nothing_else(before: str) -> None:
+def test_a_provider_change_prunes_only_objects_that_the_new_one_lacks(before: str) -> None:
     """Every object of one provider that the next one lacks is pruned, if both use the same namespaces."""
     apart = "apart" in before
     old_plan, old = case(before)

@@ -38,7 +38,7 @@ def made(user: Facts) -> tuple[Facts, list[Facts]]:
     return planned, [item for name in ("operator.yml.j2", "policy.yml.j2") for item in render(TEMPLATES / name, planned)]
 
 
-def test_olm_takes_the_subscriptions() -> None:
+def test_subscriptions_pass_the_crds_of_olm() -> None:
     planned, items = made(OLM)
     olm = [item for item in items if item["apiVersion"].startswith("operators.coreos.com/")]
     assert len(olm) == 4 and not [problem for item in olm for problem in others.problems(item)]

@@ -80,7 +80,7 @@ def test_a_simulator_that_loads_is_waited_for(run):
         ("invalid_api_key", "401", "api_key"),
     ],
 )
-def test_failures_that_it_makes_on_purpose(run, kind, status, remedy):
+def test_injected_failures_are_reported_with_their_status_and_remedy(run, kind, status, remedy):
     with simulator() as url:
         assert run(vllm_health, url=url, level="ready", timeout=30, interval=0.2)["healthy"] is True
     with simulator("--failure-injection-rate=100", f"--failure-types={kind}") as url:
@@ -107,7 +107,7 @@ def test_https_with_a_certificate_of_its_own(run):
     assert result["checks"][0]["kind"] == "tls_untrusted" and "ca_path" in result["checks"][0]["remedy"]
 
 
-def test_adapters_come_and_go_while_it_runs(run):
+def test_adapters_are_loaded_and_unloaded_while_the_simulator_runs(run):
     one, two = ({"name": name, "source": f"/models/{name}"} for name in ("one", "two"))
 
     def give(*adapters):

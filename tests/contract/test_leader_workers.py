@@ -64,7 +64,7 @@ def test_a_group_of_simulators_passes_the_definition_and_is_started_by_its_image
     assert "readinessProbe" in pods[0] and "readinessProbe" not in pods[1]
 
 
-def test_the_trial_is_an_object_that_would_be_taken() -> None:
+def test_the_trial_object_passes_the_leader_worker_set_crd() -> None:
     trial = plan(file_of("expert"))["prerequisites"]["leader_worker_set"]["trial"]
     assert not others.problems(trial) and trial["spec"]["replicas"] == 0
 
@@ -75,7 +75,7 @@ def test_the_status_that_readiness_reads_is_in_the_definition() -> None:
     assert {"observedGeneration", "replicas", "readyReplicas", "updatedReplicas", "conditions"} <= set(status)
 
 
-def test_the_sources_are_files_of_the_module_and_hold_what_is_looked_for() -> None:
+def test_the_crd_sources_are_files_of_the_module_and_contain_the_probed_crd() -> None:
     folder, bundle = others.folder(MODULE), next(each for each in plan(file_of("expert"))["prerequisites"]["crds"] if each["name"] == "leader-worker-set")
     assert others.MODULES[LEADER_WORKER_SET["group"]][0] == MODULE
     paths = [source.partition(f"/v{VERSION}/")[2] for source in bundle["sources"]]
@@ -87,7 +87,7 @@ def name_in(path: Path) -> str:
     return yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)["metadata"]["name"]  # Python's own loader takes 10 s for one
 
 
-def test_a_newer_controller_gets_the_crd_that_it_needs_besides() -> None:
+def test_a_newer_controller_gets_its_additional_crd() -> None:
     def names(version: str | None) -> list[str]:
         bundles = plan(file_of("expert", llm_d_leader_worker_set={"version": version}))["prerequisites"]["crds"]
         return [source.rpartition("/")[2] for source in next(each for each in bundles if each["name"] == "leader-worker-set")["sources"]]

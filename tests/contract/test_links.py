@@ -46,3 +46,10 @@ def test_documents_that_are_named_are_there() -> None:
                 if not target.exists() or anchor and anchor not in anchors(target):
                     lost.append(f"{path.relative_to(ROOT)}: {name}#{anchor}")
     assert not lost
+
+
+def test_tests_that_documents_name_exist() -> None:
+    tests = {name for path in FILES if path.is_file() and path.suffix == ".py" for name in re.findall(r"def (test_\w+)", path.read_text(encoding="utf-8"))}
+    tests |= {path.stem for path in FILES if path.suffix == ".py"}
+    named = {name for path in DOCUMENTS for name in re.findall(r"\btest_\w+", path.read_text(encoding="utf-8"))}
+    assert named and not named - tests

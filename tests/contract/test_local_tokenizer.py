@@ -15,7 +15,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.local_cluster.go_b
 CACHE = Path("/var/cache/llm-d-local")
 
 
-def test_the_tokenizer_gives_the_ids_of_the_simulator(root):
+def test_the_local_tokenizer_returns_the_token_ids_of_the_simulator(root):
     go = go_compiler.find()
     simulator = Path(os.environ.get("LLM_D_SIMULATOR_BINARY") or CACHE / "bin/llm-d-inference-sim")
     if not go or not simulator.is_file():

@@ -97,7 +97,7 @@ def test_each_pod_is_scraped_once_at_its_engine(name: str, provider: str) -> Non
     assert targets(items) == [(name.replace("-epp", picker), *rest) for name, *rest in wanted]
 
 
-def test_the_definition_of_the_prometheus_operator_takes_them() -> None:
+def test_the_prometheus_operator_crd_accepts_the_pod_monitors() -> None:
     monitors = [item for item in planned_and_made(CASES["two services"][0], interval=60, labels={"release": "prometheus"})[1] if item["kind"] == "PodMonitor"]
     assert len(monitors) == 4 and {item["apiVersion"] for item in monitors} == {"monitoring.coreos.com/v1"}
     for item in monitors:
@@ -173,7 +173,7 @@ NOBODY = "the pods of llama-decode are scraped by no PodMonitor, not by llama-de
         (with_spec("llama-decode", selector={"matchExpressions": [{"key": "x", "operator": "DoesNotExist"}]}), NOBODY),
     ],
 )
-def test_the_verdict_fails_of_anything_else(spoil: t.Callable[[list[Facts]], None], words: str) -> None:
+def test_the_claim_fails_when_a_pod_is_not_scraped_exactly_once(spoil: t.Callable[[list[Facts]], None], words: str) -> None:
     claim = judged(CASES[SPLIT][0], spoil)
     assert not claim["ok"] and words in claim["evidence"] and "PodMonitors" in claim["remedy"]
 

@@ -36,7 +36,7 @@ def play(installed: Path, tmp_path: Path, name: str, inventory: str, *arguments:
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=env, timeout=120)
 
 
-def test_it_holds_what_it_needs_and_no_more(installed: Path) -> None:
+def test_the_collection_contains_the_needed_files_and_no_development_files(installed: Path) -> None:
     home = installed / "ansible_collections/llm_d/inference"
     for needed in ("MANIFEST.json", "FILES.json", "meta/runtime.yml", "plugins/lookup/plan.py", "roles/gpu_operator/tasks/main.yml", "playbooks/preflight.yml"):
         assert (home / needed).exists(), needed
@@ -44,12 +44,12 @@ def test_it_holds_what_it_needs_and_no_more(installed: Path) -> None:
         assert not (home / foreign).exists(), foreign
 
 
-def test_its_archive_is_small(installed: Path) -> None:
+def test_the_collection_archive_does_not_exceed_1_5_megabytes(installed: Path) -> None:
     (archive,) = installed.parent.glob("*.tar.gz")
     assert 500_000 < archive.stat().st_size <= 1_500_000, f"{archive.stat().st_size} bytes"
 
 
-def test_its_documents_lead_to_what_is_in_it(installed: Path) -> None:
+def test_links_in_installed_documents_lead_to_included_files(installed: Path) -> None:
     home, lost = installed / "ansible_collections/llm_d/inference", []
     for document in sorted(home.rglob("*.md")):
         links = re.findall(r"\]\((?!https?:|mailto:)([^)#\s]+)", document.read_text(encoding="utf-8"))
@@ -57,12 +57,12 @@ def test_its_documents_lead_to_what_is_in_it(installed: Path) -> None:
     assert not lost
 
 
-def test_the_programs_of_the_local_cluster_share_one_go_sum(installed: Path) -> None:
+def test_the_go_programs_of_the_local_cluster_share_one_go_sum(installed: Path) -> None:
     locks = list((installed / "ansible_collections/llm_d/inference/roles/local_cluster/files/go").glob("*/go.sum"))
     assert len(locks) > 10 and [lock.readlink() for lock in locks] == [Path("../go.sum")] * len(locks)
 
 
-def test_it_says_its_licence_and_brings_the_text(installed: Path) -> None:
+def test_the_collection_declares_its_licence_and_includes_its_text(installed: Path) -> None:
     home = installed / "ansible_collections/llm_d/inference"
     info = json.loads((home / "MANIFEST.json").read_text(encoding="utf-8"))["collection_info"]
     assert info["license"] == ["GPL-3.0-or-later"] and not info["license_file"]
@@ -83,7 +83,7 @@ def test_the_inventory_playbook_runs_with_its_module_and_checks_the_name(install
 
 @pytest.mark.rest
 @pytest.mark.parametrize("name", ["site", "preflight", "teardown", "validate"])
-def test_every_road_begins_with_the_first_look(installed: Path, tmp_path: Path, name: str) -> None:
+def test_each_installed_playbook_reports_a_misspelled_variable(installed: Path, tmp_path: Path, name: str) -> None:
     """It reports the user's mistakes, so that every role and module was found."""
     assert (installed / f"ansible_collections/llm_d/inference/playbooks/{name}.yml").exists()
     done = play(installed, tmp_path, name, "simulator", "-e", '{"llm_d_gatway": 1}')

@@ -102,7 +102,7 @@ def test_a_playbook_uses_each_answer_and_declares_it(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_a_survey_asks_for_nothing_that_is_refused(folder: Path) -> None:
+def test_survey_questions_accept_only_answers_that_the_option_accepts(folder: Path) -> None:
     """Choices and bounds are those of the option; an empty answer has no default that would replace the value of the inventory."""
     for each in template(folder)["survey"]["spec"]:
         about = data()["questions"][each["variable"]]

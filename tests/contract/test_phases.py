@@ -38,7 +38,7 @@ def test_every_phase_of_the_play_is_there_in_its_order(root: Path) -> None:
     assert [next(role for words, role in PHASES.items() if row[0].startswith(words)) for row in rows] == roles
 
 
-def test_each_says_how_long_it_took_how_long_it_may_take_and_the_sum_is_right(root: Path) -> None:
+def test_each_phase_has_its_duration_and_time_limit_and_the_sum_is_correct(root: Path) -> None:
     above, rows = table(root)
     took = [int(match.group(1)) if (match := re.fullmatch(r"(\d+) s", row[1])) else 0 for row in rows]
     assert [row[0] for row, seconds in zip(rows, took, strict=True) if not seconds] == ["GPU operator (where the file has one)"]

@@ -211,7 +211,7 @@ def test_ports_of_a_subset_count(two_ports: tuple[StubPicker, PickerBench]) -> N
     assert {test["result"] for test in results.values()} == {"passed"}, results
 
 
-def test_an_endpoint_picker_that_does_all_passes_all(stub: tuple[StubPicker, PickerBench]) -> None:
+def test_a_correct_endpoint_picker_fails_no_check(stub: tuple[StubPicker, PickerBench]) -> None:
     stub[0].break_with()
     results = outcome(stub[1])
     assert {name: test["why"] for name, test in results.items() if test["result"] == "failed"} == {}
@@ -219,7 +219,9 @@ def test_an_endpoint_picker_that_does_all_passes_all(stub: tuple[StubPicker, Pic
 
 
 @pytest.mark.parametrize("defect", DEFECTS)
-def test_each_defect_is_caught_by_its_check(stub: tuple[StubPicker, PickerBench], two_ports: tuple[StubPicker, PickerBench], defect: str) -> None:
+def test_each_defect_of_an_endpoint_picker_fails_its_check(
+    stub: tuple[StubPicker, PickerBench], two_ports: tuple[StubPicker, PickerBench], defect: str
+) -> None:
     picker, bench = two_ports if CAUGHT[defect] == "subset_ports" else stub
     picker.break_with(defect)
     bench.close()
@@ -350,7 +352,7 @@ def test_a_user_runs_the_playbook_against_any_endpoint_picker(api: ApiServer, tm
     assert "reached by TLS" in page and "| `no_body_subset` The subset counts" in page
 
 
-def test_the_page_says_what_was_measured() -> None:
+def test_the_conformance_page_shows_the_measured_results() -> None:
     page = (plays.ROOT / "docs/conformance.md").read_text(encoding="utf-8")
     names = list(FAILS)
     for check in CHECKS:
@@ -391,7 +393,7 @@ def controlled(kind: str, name: str, version: str, uid: str) -> Facts:
     return {"ownerReferences": [{"apiVersion": version, "kind": kind, "name": name, "uid": uid, "controller": True}], "labels": {"app": "picker"}}
 
 
-def test_the_endpoint_picker_is_stopped_and_comes_back(api: ApiServer, tmp_path: Path) -> None:
+def test_the_endpoint_picker_is_scaled_to_zero_and_back_even_after_an_error(api: ApiServer, tmp_path: Path) -> None:
     """The Deployment of its Pod, found by the owners, is scaled to 0 and back; a thread acts as the controllers."""
     with deployed(api, tmp_path) as place:
         base, apps = f"/api/v1/namespaces/{place.namespace}", f"/apis/apps/v1/namespaces/{place.namespace}"

@@ -134,7 +134,7 @@ def test_a_simulator_and_its_tokenizer_take_what_precise_prefix_requires(tmp_pat
             assert dialled.recv(10)[:1] == b"\xff", "the greeting of ZeroMQ"
 
 
-def test_an_endpoint_picker_takes_the_command_line_of_standalone(tmp_path: Path) -> None:
+def test_the_endpoint_picker_accepts_the_planned_standalone_command_line(tmp_path: Path) -> None:
     """It accepts its options and its configuration, and fails to connect to the cluster."""
     service = {"name": "sim", "model": {"served_name": MODEL}, "engine": {"type": "simulator"}}
     picker = plan({"llm_d_release": LINE, "llm_d_gateway": {"provider": "standalone"}, "llm_d_model_services": [service]})["services"][0]["scheduler"]

@@ -60,7 +60,7 @@ def problems(given: t.Any, known: Facts, place: str) -> t.Iterator[str]:
                 yield from problems(each, option["suboptions"], f"{place}.{name}")
 
 
-def test_each_module_is_internal_or_public() -> None:
+def test_each_module_is_documented_as_internal_or_public() -> None:
     internal = [name for name in MODULES if INTERNAL in yaml.safe_load(public_plugins.documents(name)["DOCUMENTATION"])["extends_documentation_fragment"]]
     assert sorted(internal + PUBLIC) == MODULES and len(PUBLIC) < 20
     page = (ROOT / "docs/plugins.md").read_text(encoding="utf-8")
@@ -80,7 +80,7 @@ def test_examples_use_options_that_there_are(module: str) -> None:
 
 
 @pytest.mark.parametrize("module", PUBLIC)
-def test_examples_run_by_themselves(module: str) -> None:
+def test_module_examples_use_no_variable_that_another_task_must_set(module: str) -> None:
     """They use no variable that another task or role would have to set; a user's secrets begin with `vault_`."""
     tasks = examples(module)
     defined = {task["register"] for task in tasks if "register" in task} | {"item", "lookup", "query"}

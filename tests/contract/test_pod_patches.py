@@ -153,7 +153,7 @@ def test_there_are_ten_recipes() -> None:
 
 
 @pytest.mark.parametrize("title", RECIPES)
-def test_a_recipe_reaches_the_pods_and_is_taken(server: ApiServer, title: str) -> None:
+def test_each_recipe_changes_the_pods_and_the_api_server_accepts_them(server: ApiServer, title: str) -> None:
     file = RECIPES[title]
     (element,) = file["llm_d_model_services"]
     whole = {**file.get("llm_d_profiles", {}).get(element.get("profile"), {}), **element}
@@ -170,7 +170,7 @@ def test_a_recipe_reaches_the_pods_and_is_taken(server: ApiServer, title: str) -
     assert added
 
 
-def test_claims_of_devices_are_taken(server: ApiServer) -> None:
+def test_the_api_server_accepts_pods_with_device_claims(server: ApiServer) -> None:
     claimed = {"per_replica": 2, "claim": {"device_class": "gpu.example.com", "selectors": ["device.attributes['gpu.example.com'].memory > 1"]}}
     decode = pods({"llm_d_model_services": [{**BASE, "accelerator": claimed, "cache": None}]})["decode"]
     assert dry(server, deployment("claimed", decode["template"]))["spec"]["resourceClaims"][0]["resourceClaimTemplateName"] == decode["device_claim"]["name"]

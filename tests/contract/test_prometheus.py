@@ -214,14 +214,14 @@ def test_a_query_that_prometheus_refuses_is_named(url):
     assert not claim["ok"] and claim["evidence"].startswith("Broken: Prometheus refuses sum(: ") and "parse error" in claim["evidence"]
 
 
-def test_nobody_listens():
+def test_claims_fail_when_nothing_listens_at_the_prometheus_url():
     results = claims(f"http://127.0.0.1:{closed_port()}", planned())
     for entry in results.values():
         assert not entry["ok"] and entry["evidence"].startswith("Prometheus does not answer: ") and "llm_d_monitoring.prometheus" in entry["remedy"]
 
 
 @pytest.mark.rest
-def test_one_that_takes_connections_and_says_nothing():
+def test_claims_fail_when_prometheus_accepts_connections_but_never_answers():
     with socket.create_server(("127.0.0.1", 0)) as silent:
         results = claims(f"http://127.0.0.1:{silent.getsockname()[1]}", planned())
     for entry in results.values():

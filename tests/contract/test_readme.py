@@ -24,13 +24,13 @@ def section(title: str) -> str:
     return TEXT.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 
-def test_it_is_short_and_begins_with_those_who_have_a_cluster() -> None:
+def test_the_readme_is_short_and_begins_with_the_section_on_your_cluster() -> None:
     assert len(TEXT.splitlines()) <= 110
     assert re.findall(r"^## (.*)", TEXT, re.MULTILINE)[:2] == ["On your cluster", "Without a cluster"]
 
 
 @pytest.mark.parametrize("names", [GATEWAY_PROVIDERS.keys() - {"none"}, RELEASES.keys(), ENGINES.keys()])
-def test_each_has_its_place_in_the_table_of_what_has_run(names: t.Collection[str]) -> None:
+def test_the_readme_table_lists_every_provider_release_line_and_engine(names: t.Collection[str]) -> None:
     cells = re.findall(r"`([a-z][a-z0-9_.-]*)`", section("What has run where").replace("`make test`", "").replace("`make nightly`", ""))
     assert not [name for name in names if name not in cells]
 

@@ -211,7 +211,9 @@ RESOURCES = {
         for name in names
     ],
 )
-def test_modules_ask_for_what_the_file_grants(name: str, scope: str, call: t.Any, clock: t.Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_modules_send_no_request_that_the_generated_permissions_refuse(
+    name: str, scope: str, call: t.Any, clock: t.Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     made, refused = planned(name, scope), {}
     places = granted_places(made)
     assert ("" in places) is (scope == "cluster"), "a Role grants only namespaced resources"

@@ -48,7 +48,7 @@ def test_a_role_has_a_version_an_author_and_an_example_with_options_of_its_own(r
     assert set(last.get("vars", {})) <= set(document["options"])
 
 
-def test_ansible_takes_the_examples_of_roles(tmp_path: Path) -> None:
+def test_role_examples_pass_the_ansible_syntax_check(tmp_path: Path) -> None:
     plays = [play for role in ROLES for play in yaml.safe_load(spec(role)["examples"])]
     (tmp_path / "examples.yml").write_text(yaml.safe_dump(plays, sort_keys=False), encoding="utf-8")
     command = ["ansible-playbook", "--syntax-check", "-i", "localhost,", str(tmp_path / "examples.yml")]
@@ -56,7 +56,7 @@ def test_ansible_takes_the_examples_of_roles(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_public_modules_say_what_they_return_with_samples() -> None:
+def test_public_modules_document_their_return_values_with_samples() -> None:
     command = ["ansible-doc", "-t", "module", "-j", *(f"llm_d.inference.{name}" for name in PUBLIC)]
     shown = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
     assert len(shown) == len(PUBLIC)

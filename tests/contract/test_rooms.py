@@ -72,7 +72,7 @@ def calls(role: str) -> list[tuple[str, str, Task, tuple[Task, ...]]]:
     return [(name, key, task, around) for name, task, around in entries for key in task if key in names or key.startswith(KUBERNETES)]
 
 
-def test_every_role_says_what_it_takes() -> None:
+def test_every_role_has_defaults_metadata_argument_specs_and_a_readme() -> None:
     """Every role has these files, as CONTRIBUTING.md says; the README is generated."""
     needed = ("defaults/main.yml", "meta/main.yml", "meta/argument_specs.yml", "README.md")
     assert not [f"{role}/{name}" for role in ROLES for name in needed if not (ROOT / "roles" / role / name).is_file()]
@@ -130,13 +130,13 @@ def test_a_role_is_entered_where_its_connection_is_set() -> None:
     assert entered == {("validation", f"{OURS}benchmark", "load")}
 
 
-def test_no_role_takes_the_defaults_of_the_users_play_away() -> None:
+def test_no_role_replaces_the_module_defaults_of_the_users_play() -> None:
     """Defaults for one group name in an inner block replace those of an outer one, so our roles use a separate group."""
     text = "".join(path.read_text(encoding="utf-8") for path in ROOT.glob("roles/*/tasks/*.yml"))
     assert CONNECTION in text and "group/llm_d.inference.cluster" not in text and "group/kubernetes.core" not in text
 
 
-def test_contributing_says_the_same() -> None:
+def test_contributing_lists_the_same_modules_for_each_role() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     (rules,) = re.findall(r"^Modules that talk to a cluster .*?\n\n- (.*?)\n- (.*?)\n\n", text, re.MULTILINE | re.DOTALL)
     assert {name if "." in name else f"{OURS}{name}" for name in re.findall(r"`([\w.]+)`", rules[0])} == READ_ONLY
@@ -145,7 +145,7 @@ def test_contributing_says_the_same() -> None:
         assert {f"{OURS}{name}" for part in parts for name in re.findall(r"`(\w+)`", part)} == modules, role
 
 
-def test_no_task_fails_again_what_its_module_failed() -> None:
+def test_tasks_use_failed_when_only_with_the_value_false() -> None:
     """ansible-core 2.21 puts "A 'failed_when' expression evaluated to 'True'" in the place of the module's message: the module or a later task fails."""
     books = {path.name: read(path) for path in ROOT.glob("playbooks/*.yml")}
     listed = [*(tasks for role in ROLES for tasks in files(role).values()), *books.values()]
@@ -161,7 +161,7 @@ def test_yaml_builds_no_data_with_a_loop_of_jinja() -> None:
     assert not [str(path) for path in sources if re.search(r"\{%-?\s*(for|set)\b", path.read_text(encoding="utf-8"))]
 
 
-def test_nothing_is_computed_once_by_a_loop_of_one() -> None:
+def test_no_role_computes_a_value_with_a_loop_over_one_item() -> None:
     loops = [f"{role}/{name}: {task['name']}" for role in ROLES for name, tasks in files(role).items() for task, _around in walk(tasks)
              if isinstance(task.get("loop"), list) and len(task["loop"]) == 1]  # fmt: skip
     assert not loops, "register the result of llm_d.inference.role_facts, or use set_fact"

@@ -93,7 +93,7 @@ def test_the_packages_that_use_a_connection():
     assert users == PACKAGES
 
 
-def test_modules_connect_and_packages_are_given_a_connection():
+def test_only_modules_and_the_listed_helpers_open_a_cluster_connection():
     connecting = {name for name in SOURCES if calls_connect(name)}
     assert {name for name in connecting if not name.startswith("modules.")} == CONNECTS
     assert len(connecting) > 20, "most modules of the group connect"

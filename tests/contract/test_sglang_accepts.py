@@ -39,7 +39,7 @@ def test_the_default_image_is_recorded() -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_each_version_accepts_every_argument(version: str) -> None:
+def test_each_sglang_version_accepts_every_planned_argument(version: str) -> None:
     file = {"llm_d_gateway": {"provider": "none", "name": "g"}, "llm_d_model_services": [EVERY]}
     arguments = plan(file)["services"][0]["server"]["args"]
     assert len(arguments) == 18 and misfits(arguments, version) == []

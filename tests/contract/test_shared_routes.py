@@ -85,7 +85,7 @@ def test_requests_are_shared_by_weight_and_a_named_service_gets_all_of_its_own(t
 
 @with_envoy
 @pytest.mark.parametrize(("weights", "wanted"), [({"sim": 1, "next": 0}, "sim"), ({"sim": 0, "next": 1}, "next")])
-def test_all_or_nothing_is_exact(weights: Facts, wanted: str, tmp_path: Path) -> None:
+def test_a_service_of_weight_zero_gets_requests_only_by_its_name(weights: Facts, wanted: str, tmp_path: Path) -> None:
     with envoy(tmp_path, weights) as ask:
         assert collections.Counter(ask() for _request in range(REQUESTS)) == {wanted: REQUESTS}
         assert ask(x_llm_d_service="sim") == "sim"
@@ -109,7 +109,7 @@ WEIGHTED = ("weights", "weights apart", "weights of pools")
 
 @pytest.mark.filterwarnings("ignore:Unverified HTTPS")
 @pytest.mark.parametrize("name", WEIGHTED)
-def test_the_api_server_takes_every_object(name: str, api: dry_run.Api) -> None:
+def test_the_api_server_accepts_every_object_of_a_shared_route(name: str, api: dry_run.Api) -> None:
     """With all validation rules, such as that a rule that replaces the prefix of a path has one match."""
     _plan, items = case(name)
     assert not dry_run.refused(api, [item for item in items if item["kind"] != "Namespace"])

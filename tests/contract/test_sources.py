@@ -80,7 +80,7 @@ def test_six_lines_are_enough_with_every_provider(provider: str) -> None:
     assert all(chart["ref"].startswith("oci://") or chart["repo"] for chart in listed["charts"]) and "None" not in json.dumps(listed)
 
 
-def test_only_the_mirror_changes_what_is_pulled_and_the_path_stays() -> None:
+def test_a_mirror_replaces_only_the_registry_and_keeps_the_image_path() -> None:
     plain = needed(plan(SIX_LINES))
     for mirror in MIRRORS:
         listed = needed(plan({**SIX_LINES, "llm_d_image_registry": mirror}))
@@ -92,7 +92,7 @@ def test_only_the_mirror_changes_what_is_pulled_and_the_path_stays() -> None:
 
 
 @pytest.mark.parametrize("provider", ["agentgateway", "envoy_gateway", "envoy_ai_gateway", "istio", "kgateway", "standalone"])
-def test_behind_an_air_gap_nothing_is_fetched_from_elsewhere(provider: str) -> None:
+def test_an_air_gapped_plan_needs_nothing_outside_the_mirror_and_local_files(provider: str) -> None:
     """With a mirror, and charts and CRDs in folders."""
     folders: Facts = {name: [f"/srv/crds/{name}.yml"] for name in VARIABLES["llm_d_crd_sources"].options or {}}
     charts: Facts = {name: f"/srv/charts/{name}.tgz" for name in VARIABLES["llm_d_charts"].options or {}}

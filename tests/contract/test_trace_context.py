@@ -151,7 +151,7 @@ def _proxy(picker: Facts, port: int, grpc: int, otlp: int) -> str:
 
 
 @pytest.mark.parametrize("line", BINARIES)
-def test_gateway_and_server_are_in_one_trace_and_the_endpoint_picker_as_the_table_says(api: t.Any, line: str, tmp_path: Path) -> None:
+def test_gateway_server_and_supporting_endpoint_pickers_join_one_trace(api: t.Any, line: str, tmp_path: Path) -> None:
     with running(api, line, {"endpoint": "otel-collector.monitoring:4317", "sampling": 0}, tmp_path) as path:
         trace = secrets.token_hex(16)
         path.ask(f"00-{trace}-{secrets.token_hex(8)}-01")

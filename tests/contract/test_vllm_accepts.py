@@ -91,7 +91,7 @@ def test_rendered_arguments_cover_all_presets_and_release_lines() -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_each_version_knows_every_argument_or_the_plan_refuses_it(version: str) -> None:
+def test_each_vllm_version_accepts_every_argument_or_the_plan_refuses_it(version: str) -> None:
     for key, rows in rendered().items():
         rejected = [misfit for line in rows for misfit in misfits(line, version)]
         names = {argument.partition("=")[0] for line in rows for argument in line if argument.startswith("--")}

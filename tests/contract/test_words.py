@@ -64,7 +64,7 @@ def names(tree: ast.Module) -> t.Iterator[tuple[int, str]]:
             yield node.lineno, node.name
 
 
-def test_names_say_what_a_value_is() -> None:
+def test_python_names_contain_no_meaningless_words() -> None:
     violations = [
         f"{path.relative_to(ROOT)}:{line}: {name}"
         for path in files()

@@ -9,7 +9,7 @@ INVENTORY, SERVICE, MODEL = "inventories/local", "sim", "llm-d/simulated-8b"
 RATE = 20.0
 
 
-def test_a_switch_and_back_under_load_lose_nothing() -> None:
+def test_switching_the_scheduler_and_back_under_load_loses_no_request() -> None:
     stack = Stack(INVENTORY, {SERVICE: MODEL})
     before = stack.picker(SERVICE)
     with SteadyLoad(stack.gateway, MODEL, RATE, timeout=120) as load:

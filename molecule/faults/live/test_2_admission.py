@@ -89,7 +89,7 @@ def test_a_policy_that_refuses(stack: Stack, refusing: t.Callable[[list[Object]]
     assert_failure(out, "Deployment llm-d/sim-epp", "nothing changes on a Friday", "a policy of this cluster refuses it")
 
 
-def test_pods_that_are_refused_and_the_same_again_once_the_cause_is_gone(stack: Stack) -> None:
+def test_refused_pods_are_reported_and_start_once_the_policy_is_removed(stack: Stack) -> None:
     """The Deployment still reports the refusal when the second run reads it, since its controller backs off between tries."""
     paths = [stack.create("admissionregistration.k8s.io/v1", item) for item in NO_SERVERS]
     wanted: t.Any = {"llm_d_model_services": [{**SIM, "replicas": 2}]}
@@ -111,6 +111,6 @@ def tries(stack: Stack) -> int:
     return sum(int(event.get("count") or 1) for event in events if "no further server" in event["message"])
 
 
-def test_when_nobody_refuses_any_more_the_next_run_converges(stack: Stack) -> None:
+def test_the_next_run_converges_once_the_admission_policies_are_removed(stack: Stack) -> None:
     stack.converges()
     stack.settled()

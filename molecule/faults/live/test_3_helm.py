@@ -49,7 +49,7 @@ def uninstall(stack: Stack) -> None:
 
 
 @pytest.mark.parametrize("interrupted", [upgrade, install, uninstall])
-def test_the_next_run_takes_up_a_release_that_was_left(stack: Stack, interrupted: t.Callable[[Stack], None]) -> None:
+def test_the_next_run_recovers_a_release_that_a_killed_helm_left_pending(stack: Stack, interrupted: t.Callable[[Stack], None]) -> None:
     interrupted(stack)
     out = stack.converges(llm_d_wait_timeout=PATIENCE)
     assert "the release is marked as failed" in out, out
@@ -58,5 +58,5 @@ def test_the_next_run_takes_up_a_release_that_was_left(stack: Stack, interrupted
     assert not [status for _name, status in records if status not in ("deployed", "superseded", "failed")], records
 
 
-def test_then_nothing_is_left_to_change(stack: Stack) -> None:
+def test_a_run_after_the_recovery_changes_nothing(stack: Stack) -> None:
     stack.settled()

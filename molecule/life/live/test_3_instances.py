@@ -29,7 +29,7 @@ def answers(url: str) -> str:
     return headers["x-inference-pod"]
 
 
-def test_each_serves_and_goes_by_itself(stack: Stack) -> None:
+def test_each_instance_serves_and_is_removed_separately(stack: Stack) -> None:
     stack.serves(SIM)
     plays.well(INVENTORY, "site.yml", stack.artifacts, **OTHER)
     urls = {name: address(stack, name) for name in ("llm-d-gateway", "other-gateway")}
@@ -60,7 +60,7 @@ def whole(report: Report) -> None:
 
 
 @pytest.mark.parametrize("together", TOGETHER)
-def test_each_is_deployed_changed_and_removed_while_the_other_serves(stack: Stack, together: str) -> None:
+def test_each_instance_is_deployed_changed_and_removed_while_the_other_serves(stack: Stack, together: str) -> None:
     """None of 50 requests a second, streams among them, is lost."""
     other = TOGETHER[together]
     place = other.get("llm_d_namespace", NAMESPACE)

@@ -131,7 +131,7 @@ def test_cert_manager_issues_the_certificate_of_a_listener(stack: Stack, company
     kubectl("delete", "secret", "issued-secure-tls", "--namespace", NAMESPACE)  # which cert-manager keeps: no file of a later test has this listener
 
 
-def test_a_header_chooses_the_variant_and_the_verdict_asks_for_each(stack: Stack) -> None:
+def test_a_header_selects_the_variant_and_the_verdict_checks_each_variant(stack: Stack) -> None:
     """Two model services behind one path: requests without the header of B go to A; each endpoint picker receives only its own."""
     variant = {**SIM, "name": "second", "replicas": 1, "route": {"headers": {"x-variant": "b"}}}
     stack.serves(SIM, variant)

@@ -78,7 +78,7 @@ def hold(stack: Stack, names: list[str]) -> None:
     stack.cluster.request("PATCH", path, body={"metadata": {"finalizers": names}}, content_type="application/merge-patch+json")
 
 
-def test_a_finalizer_that_hangs_is_named_with_whose_it_is(stack: Stack) -> None:
+def test_a_hanging_finalizer_is_reported_with_its_controller(stack: Stack) -> None:
     """The wait ends after `llm_d_wait_timeout`; once the finalizer is removed, the teardown continues in the waiting run, or in the next one."""
     stack.serves(SIM)
     hold(stack, [HELD])

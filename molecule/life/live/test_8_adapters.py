@@ -38,7 +38,7 @@ def _pods(stack: Stack) -> t.Iterator[set[str]]:
     stack.serves(sim(), options=("--skip-tags", "validation"))
 
 
-def test_they_come_and_go_and_no_pod_does(stack: Stack, pods: set[str]) -> None:
+def test_adapters_are_added_and_removed_without_replacing_a_pod(stack: Stack, pods: set[str]) -> None:
     for adapters in ([SQL], [SQL, CHAT], [CHAT]):
         would = stack.serves(adapted(*adapters), options=("--check", "--diff", "--skip-tags", "validation"))
         assert f"{adapters[-1]['name']} from " in would, would[-3000:]

@@ -74,7 +74,7 @@ def under_way(stack: Stack, file: list[dict[str, t.Any]], **options: t.Any) -> t
                 os.killpg(play.pid, signal.SIGKILL)
 
 
-def test_a_canary_that_goes_well_loses_nothing_and_the_file_with_its_weights_changes_nothing(stack: Stack) -> None:
+def test_a_successful_canary_loses_no_request_and_its_weights_cause_no_change(stack: Stack) -> None:
     stack.serves(*services(80, 20))
     verdict = json.loads((stack.artifacts / "verdict.json").read_text(encoding="utf-8"))
     claims = {claim["id"]: claim for claim in verdict["claims"]}
@@ -102,7 +102,7 @@ def test_a_canary_that_goes_well_loses_nothing_and_the_file_with_its_weights_cha
     assert status == 0 and "changed=0 " in shown and "Nothing to move" in shown
 
 
-def test_a_new_version_that_fails_is_taken_back(stack: Stack) -> None:
+def test_a_canary_is_rolled_back_when_the_new_version_fails(stack: Stack) -> None:
     file = services(100, 0)
     stack.serves(*file)
     settled(stack, "sim")
@@ -135,7 +135,7 @@ def test_a_canary_that_is_cut_off_is_ended_by_the_file(stack: Stack) -> None:
     assert "sim.second" not in stack.named(*ROUTE), "pruned with the weights"
 
 
-def test_a_model_behind_an_alias_moves_in_steps(stack: Stack) -> None:
+def test_a_canary_moves_an_alias_to_another_model_in_steps(stack: Stack) -> None:
     """The next model is an adapter of the same servers; the endpoint picker rewrites the model name."""
     adapter = ['--lora-modules={"name":"next"}']
     file = [sim(engine={"args": adapter}, model={"served_name": MODEL, "aliases": {"chat": {MODEL: 100, "next": 0}}})]

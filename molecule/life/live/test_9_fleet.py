@@ -155,7 +155,7 @@ def test_a_fleet_run_reports_a_refused_and_an_unreachable_cluster(fleet: Fleet) 
     assert {name: bool(apps.list_namespaced_deployment(name).items) for name in NAMES} == {name: name in GOOD for name in NAMES}
 
 
-def test_nothing_changes_once_more_and_each_run_sees_its_own_cluster(fleet: Fleet) -> None:
+def test_a_second_fleet_run_changes_nothing_and_drift_is_reported_per_cluster(fleet: Fleet) -> None:
     output = fleet.well("site.yml", "--limit", ",".join(GOOD))
     recap = dict(re.findall(r"^(fleet-\d+) .* changed=(\d+) ", output, re.MULTILINE))
     assert recap == dict.fromkeys(GOOD, "0"), output[-4000:]
@@ -173,7 +173,7 @@ def test_the_rest_joins_and_all_are_ok(fleet: Fleet) -> None:
     assert summary(output)[0] == "3 clusters: 3 ok" and fleet.page()["ok"] and fleet.page()["states"] == {"ok": 10}
 
 
-def test_all_go_each_from_its_own_namespace(fleet: Fleet) -> None:
+def test_a_fleet_teardown_removes_each_stack_from_its_own_namespace(fleet: Fleet) -> None:
     output = fleet.well("playbooks/teardown.yml", teardown_confirmed=True)
     assert summary(output)[0] == "10 clusters: 10 done"
     apps = client.AppsV1Api()

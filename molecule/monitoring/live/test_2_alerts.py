@@ -13,7 +13,7 @@ from live_stack import NAMESPACE, call, until
 from watched import MODEL, SERVICE, Watched, load
 
 
-def test_nothing_fires_of_a_stack_that_is_well(stack: Watched) -> None:
+def test_no_alert_fires_on_a_healthy_stack(stack: Watched) -> None:
     stack.resolves("LlmDServerDown", "LlmDEndpointPickerDown", "LlmDNoReadyServers", "LlmDQueueHigh", "LlmDKvCacheFull", "LlmDRequestErrors")
 
 
@@ -64,7 +64,7 @@ def test_full_caches(stack: Watched) -> None:
     stack.resolves("LlmDKvCacheFull")
 
 
-def test_errors(stack: Watched) -> None:
+def test_request_errors_without_ready_servers_fire_alerts(stack: Watched) -> None:
     stack.scale(f"{SERVICE}-decode", 0)
     try:
         for _number in range(400):

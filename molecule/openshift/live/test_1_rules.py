@@ -100,7 +100,7 @@ def of_developer(api: Api, tmp_path: Path) -> t.Iterator[Path]:
     api.delete(f"/api/v1/namespaces/{SHOP}")
 
 
-def test_who_may_not_make_namespaces_requests_a_project_once(api: Api, play: t.Callable[..., t.Any], developer: Path) -> None:
+def test_an_account_that_cannot_create_namespaces_requests_a_project_once(api: Api, play: t.Callable[..., t.Any], developer: Path) -> None:
     """The whole stack with permissions in one project only, which does not exist at first."""
     mine = {"llm_d_kubeconfig": str(developer), "llm_d_scope": "namespace", "llm_d_namespace": SHOP, "llm_d_gpus": {}}
     refused = play("playbooks/site.yml", **mine)

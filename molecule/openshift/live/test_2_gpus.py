@@ -42,7 +42,7 @@ def removed(play: t.Callable[..., t.Any], **variables: t.Any) -> None:
     assert done.ok, done.text[-3000:]
 
 
-def test_each_pool_shares_its_gpus_in_its_own_way(api: Api, play: t.Callable[..., t.Any]) -> None:
+def test_each_pool_gets_the_gpu_sharing_of_its_own_options(api: Api, play: t.Callable[..., t.Any]) -> None:
     done = play(PLAY, **wanted(A100, H100, L40S))
     assert done.ok, done.text[-3000:]
     assert allocatable(api, "gpu-a100") == {"mig-3g.40gb": 8, "mig-1g.10gb": 32}
@@ -65,7 +65,7 @@ def test_an_adopted_operator_is_verified_and_left_as_it_is(api: Api, play: t.Cal
 
 
 @pytest.mark.rest
-def test_another_way_to_share_takes_the_old_one_back(api: Api, play: t.Callable[..., t.Any]) -> None:
+def test_a_change_of_the_sharing_option_reverts_the_previous_gpu_sharing(api: Api, play: t.Callable[..., t.Any]) -> None:
     pools = ({**A100, **WHOLE}, {**H100, **WHOLE}, {**L40S, "sharing": "mps", "replicas": 2})
     done = play(PLAY, **wanted(*pools))
     assert done.ok, done.text[-3000:]
@@ -113,7 +113,7 @@ def test_a_node_without_a_dcgm_exporter_pod_is_reported(api: Api, play: t.Callab
     assert not done.ok and "node gpu-l40s: no pod of DCGM's exporter runs on it" in done.text, done.text[-3000:]
 
 
-def test_an_operator_that_others_use_or_that_is_not_ours_stays(api: Api, play: t.Callable[..., t.Any]) -> None:
+def test_an_operator_in_use_or_of_another_instance_is_not_removed(api: Api, play: t.Callable[..., t.Any]) -> None:
     pods, policy = "/api/v1/namespaces/default/pods", "/apis/nvidia.com/v1/clusterpolicies/gpu-cluster-policy"
     parts = [{"name": "main", "image": "acme/bert:1", "resources": {"limits": {gpus.GPU: "1"}}}]
     api.call("POST", pods, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "bert"}, "spec": {"containers": parts, "terminationGracePeriodSeconds": 0}})
@@ -133,7 +133,7 @@ def test_an_operator_that_others_use_or_that_is_not_ours_stays(api: Api, play: t
     assert [api.call("GET", f"/api/v1/nodes/{node}")["metadata"]["labels"] for node in gpus.NODES] == before
 
 
-def test_absent_leaves_nothing_behind(api: Api, play: t.Callable[..., t.Any]) -> None:
+def test_gpu_operator_state_absent_removes_the_operators_and_node_labels(api: Api, play: t.Callable[..., t.Any]) -> None:
     removed(play, **wanted(A100, H100, L40S))
     assert not api.items("/apis/nvidia.com/v1/clusterpolicies") and not api.items(f"{olm.ROOT}/clusterserviceversions")
     assert not api.find("/api/v1/namespaces/nvidia-gpu-operator") and not api.find("/api/v1/namespaces/openshift-nfd")

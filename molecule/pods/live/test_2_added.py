@@ -64,11 +64,11 @@ def test_pods_bear_what_is_added(stack: Stack) -> None:
     assert {each.name: each.resources.limits for each in proxy.spec.containers}["envoy"] == {"memory": "900Mi"}
 
 
-def test_the_same_again_changes_nothing(stack: Stack) -> None:
+def test_a_second_run_with_the_same_additions_changes_nothing(stack: Stack) -> None:
     assert "changed=0 " in stack.site(ADDED, llm_d_gateway=PROXY)[1]
 
 
-def test_a_batch_job_gives_way_to_servers(stack: Stack) -> None:
+def test_a_batch_pod_is_preempted_by_model_servers(stack: Stack) -> None:
     """The job requests all free memory, so that another server fits only in its place."""
     (node,) = stack.core.list_node().items
     until(lambda: not [pod for pod in everything(stack) if pod.metadata.deletion_timestamp], 180, "the former pods are gone")

@@ -54,7 +54,7 @@ def test_without_it_the_verdict_names_the_key(stack: Stack) -> None:
     assert code != 0 and "401" in out and "model.api_key" in out, out[-4000:]
 
 
-def test_all_claims_hold_behind_it(stack: Stack) -> None:
+def test_all_claims_pass_at_a_gateway_that_requires_the_key(stack: Stack) -> None:
     _verdict, out = stack.site(KEYED, llm_d_gateway=GATEWAY)
     assert KEY not in out and "its servers answer without the API key" in " ".join(out.split())
 

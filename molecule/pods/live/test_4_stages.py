@@ -33,7 +33,7 @@ def test_prefill_servers_are_of_their_own_size_and_all_claims_hold(stack: Stack)
     assert names["sim-prefill"]["llm-d.ai/role"] == "prefill" and names["sim"]["llm-d.ai/role"] == "decode"
 
 
-def test_the_same_again_changes_nothing_and_one_stage_changes_alone(stack: Stack) -> None:
+def test_a_prefill_change_keeps_the_decode_server_and_a_rerun_changes_nothing(stack: Stack) -> None:
     assert "changed=0 " in stack.site(SPLIT, llm_d_gateway=GATEWAY)[1]
     (before,) = [pod.metadata.uid for pod in stack.servers()]
     engine = {**SPLIT["prefill"]["engine"], "max_num_seqs": 3}

@@ -62,7 +62,7 @@ def autoscalers() -> list[str]:
     return [item.metadata.name for item in client.AutoscalingV2Api().list_namespaced_horizontal_pod_autoscaler(HOME).items]
 
 
-def test_the_number_is_given_up_without_a_change_of_it(artifacts: Path) -> None:
+def test_the_replicas_field_is_released_unchanged_to_an_external_autoscaler(artifacts: Path) -> None:
     before = servers()
     assert before[0] == 4 and before[2] == {MANAGER}
     out = well(artifacts, {"provider": "external"}, "--check", "--diff")
@@ -72,7 +72,7 @@ def test_the_number_is_given_up_without_a_change_of_it(artifacts: Path) -> None:
     assert (count, pods) == before[:2] and MANAGER not in owners and owners
 
 
-def test_who_scales_by_the_scale_subresource_is_left_alone(artifacts: Path) -> None:
+def test_replicas_set_through_the_scale_subresource_are_kept(artifacts: Path) -> None:
     client.AppsV1Api().patch_namespaced_deployment_scale(NAME, HOME, {"spec": {"replicas": 3}}, field_manager="someone")
     assert servers()[0] == 3
     assert "changed=0 " in well(artifacts, {"provider": "external"})
@@ -90,7 +90,7 @@ def test_an_autoscaler_without_metrics_is_claimed_not_to_scale(artifacts: Path) 
     assert autoscalers() == [NAME] and servers()[0] == 3, "the number exceeds its minimum, and it has no metrics"
 
 
-def test_an_autoscaler_raises_to_its_least_number_and_no_run_takes_that_back(artifacts: Path) -> None:
+def test_an_hpa_raises_replicas_to_its_minimum_and_the_next_run_keeps_them(artifacts: Path) -> None:
     client.AppsV1Api().patch_namespaced_deployment_scale(NAME, HOME, {"spec": {"replicas": 1}})
     _done, claims = site(artifacts, HPA)
     count, _pods, owners = servers()
@@ -99,7 +99,7 @@ def test_an_autoscaler_raises_to_its_least_number_and_no_run_takes_that_back(art
     assert servers()[0] == 2 and claims["objects/ready"]["ok"]
 
 
-def test_a_fixed_number_takes_the_autoscaler_away_and_holds(artifacts: Path) -> None:
+def test_fixed_replicas_remove_the_autoscaler_and_a_second_run_changes_nothing(artifacts: Path) -> None:
     well(artifacts, None)
     assert autoscalers() == [] and servers()[0] == 4 and MANAGER in servers()[2]
     assert "changed=0 " in well(artifacts, None)

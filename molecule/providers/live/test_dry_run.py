@@ -27,7 +27,7 @@ def api() -> t.Iterator[Api]:
 
 
 @pytest.mark.parametrize("name", [*CASES, *STANDALONE])
-def test_the_api_server_takes_every_object(api: Api, name: str) -> None:
+def test_the_api_server_accepts_every_object(api: Api, name: str) -> None:
     assert refused(api, case(name)[1]) == {}
 
 

@@ -33,7 +33,7 @@ def api() -> t.Iterator[Api]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_api_server_takes_every_object(api: Api, name: str) -> None:
+def test_the_api_server_accepts_every_object(api: Api, name: str) -> None:
     _plan, items = case(name)
     assert items and refused(api, items) == {}
 
@@ -44,7 +44,7 @@ def test_the_api_server_refuses_a_mistake(api: Api, kind: str, spoil: t.Callable
     assert status >= 400 and word in message, (status, message)
 
 
-def test_nothing_of_it_is_kept(api: Api) -> None:
+def test_the_dry_run_leaves_no_objects_in_its_namespaces(api: Api) -> None:
     spaces = [name for name in names(api, NAMESPACES) if name.startswith("dry-run-")]
     assert spaces
     for name in spaces:

@@ -158,7 +158,7 @@ def _controller(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Controll
             kubectl("delete", "namespace", name, "--ignore-not-found")
 
 
-def test_the_specification_that_awx_has_by_default_gives_no_credentials(controller: Controller) -> None:
+def test_a_job_pod_without_a_service_account_token_is_refused(controller: Controller) -> None:
     job = controller.run(0, "preflight", mounted=False)
     assert job.status == "failed" and "this pod has no token of an account; set automountServiceAccountToken: true" in " ".join(job.output.split())
 
@@ -168,7 +168,7 @@ def test_the_context_of_a_kubeconfig_that_the_pod_has_not_is_named(controller: C
     assert job.status == "failed" and "leave llm_d_context (or K8S_AUTH_CONTEXT) out" in " ".join(job.output.split())
 
 
-def test_a_job_that_is_cancelled_takes_its_lease_along(controller: Controller) -> None:
+def test_a_cancelled_job_does_not_release_its_lease(controller: Controller) -> None:
     """Its pod ends without a release of the Lease: test_a_job_in_a_pod_brings_up_a_stack_and_leaves_its_verdict has to wait for its expiry."""
     leases = client.CoordinationV1Api()
     controller.cancel(2, "site", lambda: leases.list_namespaced_lease(HOME).items)
@@ -187,7 +187,7 @@ def test_a_job_in_a_pod_brings_up_a_stack_and_leaves_its_verdict(controller: Con
     assert "Traceback" not in job.output and wide(plain(job.output)) == []
 
 
-def test_the_same_job_again_changes_nothing_from_a_checkout(controller: Controller) -> None:
+def test_a_second_job_from_a_checkout_changes_nothing(controller: Controller) -> None:
     job = controller.run(4, "site.yml")
     assert job.status == "successful" and not job.changed, job.output[-6000:]
 

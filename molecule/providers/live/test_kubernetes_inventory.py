@@ -33,7 +33,7 @@ def laid_over() -> dict[str, t.Any]:
     return {**{name: local[name] for name in HERE}, "llm_d_release": local["llm_d_release"], "llm_d_gateway": gateway, "llm_d_model_services": [simulated]}
 
 
-def test_the_inventory_is_served_with_upstreams_images_and_the_local_one_again(tmp_path: Path) -> None:
+def test_the_kubernetes_inventory_deploys_a_stack_with_upstreams_images(tmp_path: Path) -> None:
     over = laid_over()
     plays.well("inventories/local", "playbooks/teardown.yml", tmp_path)
     verdict, _out = plays.site("inventories/kubernetes", tmp_path, **over)

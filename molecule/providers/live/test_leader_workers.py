@@ -88,12 +88,12 @@ def test_leaders_answer_through_the_gateway_and_workers_never(artifacts: Path) -
     assert {pod.metadata.name for pod in client.CoreV1Api().list_namespaced_pod(HOME, label_selector=selector).items} == LEADERS
 
 
-def test_the_next_run_changes_nothing(artifacts: Path) -> None:
+def test_a_second_run_with_leader_worker_sets_changes_nothing(artifacts: Path) -> None:
     verdict, out = plays.site("molecule/providers/spanning", artifacts)
     assert verdict["ok"] and "changed=0 " in out, out[-3000:]
 
 
-def test_all_of_it_goes_when_no_server_spans_nodes(artifacts: Path) -> None:
+def test_leader_worker_set_is_removed_when_no_server_spans_nodes(artifacts: Path) -> None:
     verdict, _out = plays.site("inventories/local", artifacts)
     assert verdict["ok"], verdict
     assert NAME in deployments(HOME) and client.CustomObjectsApi().list_namespaced_custom_object(*GROUP)["items"] == []

@@ -125,7 +125,7 @@ def servers() -> dict[str, str]:
     return {pod.metadata.name: pod.status.pod_ip for pod in pods if not pod.metadata.deletion_timestamp}
 
 
-def test_the_route_leads_to_the_pool_and_the_pools_status_says_who_serves_it(artifacts: Path) -> None:
+def test_the_route_refers_to_the_pool_and_the_pool_status_names_the_gateway(artifacts: Path) -> None:
     verdict, _out = plays.site(POOLS, artifacts)
     assert verdict["ok"], verdict
     route = client.CustomObjectsApi().get_namespaced_custom_object("gateway.networking.k8s.io", "v1", HOME, "httproutes", "sim-envoy-ai-gateway")
@@ -146,7 +146,7 @@ def test_no_policy_and_no_other_container_is_needed(artifacts: Path) -> None:
     assert names == {"envoy", "shutdown-manager"}
 
 
-def test_a_client_cannot_choose_where_its_request_goes(artifacts: Path) -> None:
+def test_the_gateway_ignores_a_destination_header_of_the_client(artifacts: Path) -> None:
     """The proxies send a request to any address in that header, so it must be the endpoint picker's."""
     pods = servers()
     aside = client.CoreV1Api().list_namespaced_pod(CONTROLLER).items[0].status.pod_ip
@@ -155,7 +155,7 @@ def test_a_client_cannot_choose_where_its_request_goes(artifacts: Path) -> None:
         assert status == 200 and headers["x-inference-pod"] in pods, (wish, status, dict(headers))
 
 
-def test_without_the_endpoint_picker_nothing_is_served(artifacts: Path) -> None:
+def test_requests_fail_while_the_endpoint_picker_has_no_pods(artifacts: Path) -> None:
     """This gateway supports only FailClose, which the pool specifies."""
     assert pool()["spec"]["endpointPickerRef"]["failureMode"] == "FailClose"
     apps = client.AppsV1Api()
@@ -180,7 +180,7 @@ def test_a_pool_that_is_refused_is_a_claim_that_fails(artifacts: Path) -> None:
     assert verdict["ok"] and of_pool(pool()) == ACCEPTED
 
 
-def test_the_next_run_changes_nothing(artifacts: Path) -> None:
+def test_a_second_run_with_routes_to_pools_changes_nothing(artifacts: Path) -> None:
     verdict, out = plays.site(POOLS, artifacts)
     assert verdict["ok"] and "changed=0 " in out, out[-3000:]
 
@@ -202,7 +202,7 @@ def test_the_obeyed_claim_passes_with_the_endpoint_picker_of_gie_1_5(artifacts: 
     assert verdict["ok"] and "sim/obeyed" not in claims(artifacts)
 
 
-def test_each_port_of_a_pool_is_served(artifacts: Path) -> None:
+def test_requests_reach_each_port_of_a_pool(artifacts: Path) -> None:
     """A pool has a port for each rank of its servers."""
     plays.site(POOLS, artifacts, llm_d_model_services=[RANKS])
     ports = [entry["number"] for entry in pool()["spec"]["targetPorts"]]
@@ -252,7 +252,7 @@ def given(artifacts: Path, **variables: t.Any) -> list[str]:
 
 
 @pytest.mark.usefixtures("plain_class")
-def test_nothing_is_created_unless_it_is_allowed_and_of_one_version(artifacts: Path) -> None:
+def test_the_suite_is_refused_without_consent_or_with_crds_of_another_version(artifacts: Path) -> None:
     refused = plays.run(*given(artifacts))
     assert refused.returncode != 0 and "conformance_create_namespaces=true" in refused.stdout
     other = plays.run(*given(artifacts, conformance_create_namespaces=True))
@@ -262,7 +262,7 @@ def test_nothing_is_created_unless_it_is_allowed_and_of_one_version(artifacts: P
 
 @pytest.mark.usefixtures("plain_class")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_a_suite_that_is_cut_off_leaves_nothing(artifacts: Path, how: signal.Signals) -> None:
+def test_an_interrupted_conformance_suite_leaves_no_namespaces(artifacts: Path, how: signal.Signals) -> None:
     """Ctrl-C deletes the suite's objects. A killed run cannot: its suite ends with it, and the role deletes the objects."""
     command = plays.command(*given(artifacts, **ALLOWED))
     with subprocess.Popen(command, cwd=plays.ROOT, env=plays.environment(), stdout=subprocess.DEVNULL, start_new_session=True) as play:
@@ -277,7 +277,7 @@ def test_a_suite_that_is_cut_off_leaves_nothing(artifacts: Path, how: signal.Sig
 
 
 @pytest.mark.usefixtures("plain_class")
-def test_the_official_suite_says_what_the_gateway_conforms_to(artifacts: Path) -> None:
+def test_the_official_suite_reports_the_expected_conformance_results(artifacts: Path) -> None:
     with conformance_class.pools_of_the_suite():
         plays.well(POOLS, "playbooks/conformance.yml", artifacts, **SUITE, **ALLOWED)
     report = json.loads((artifacts / "conformance/conformance.json").read_text(encoding="utf-8"))
@@ -287,7 +287,7 @@ def test_the_official_suite_says_what_the_gateway_conforms_to(artifacts: Path) -
     assert not SPACES & namespaces()
 
 
-def test_all_of_it_goes_when_routes_lead_to_services_again(artifacts: Path) -> None:
+def test_the_ai_gateway_is_removed_when_routes_refer_to_services_again(artifacts: Path) -> None:
     verdict, _out = plays.site(LOCAL, artifacts)
     assert verdict["ok"], verdict
     assert EXTENSION not in {item.metadata.name for item in client.CoreV1Api().list_namespace().items}

@@ -35,7 +35,7 @@ def definitions() -> set[str]:
     return {item.metadata.name for item in client.ApiextensionsV1Api().list_custom_resource_definition().items}
 
 
-def test_refused_in_use_done_unused_and_back_again() -> None:
+def test_crds_are_removed_only_when_unused_and_reinstalled_by_the_next_run() -> None:
     before = definitions()
     client.ApiextensionsV1Api().create_custom_resource_definition(CRD)
     try:

@@ -102,7 +102,7 @@ def mine(account: Path) -> dict[str, str]:
     return {"llm_d_kubeconfig": str(account), "llm_d_scope": "namespace"}
 
 
-def test_the_account_may_do_nothing_outside_of_its_namespace(account: Path, folder: Path) -> None:
+def test_prerequisites_are_refused_when_the_account_lacks_cluster_permissions(account: Path, folder: Path) -> None:
     done = play("playbooks/prerequisites.yml", folder, llm_d_kubeconfig=str(account))
     output = " ".join(done.stdout.split())
     assert done.returncode != 0 and f"The account system:serviceaccount:{HOME}:{ACCOUNT} may not" in output
@@ -133,7 +133,7 @@ def test_the_account_validates_and_diagnoses_a_healthy_stack(account: Path, fold
     assert "Node" in line and f"in {HOME}" not in line and "no permission" not in output
 
 
-def test_once_more_and_in_check_mode_nothing_changes(account: Path, folder: Path) -> None:
+def test_a_second_run_and_check_mode_change_nothing(account: Path, folder: Path) -> None:
     for arguments in ((), ("--check", "--diff", "-vvv")):
         assert re.search(r"changed=0 ", well(play("site.yml", folder, *arguments, **mine(account))))
 
@@ -175,7 +175,7 @@ def without(resource: str) -> t.Iterator[None]:
         rbac.replace_namespaced_role(role.metadata.name, HOME, role)
 
 
-def test_the_account_takes_its_stack_away_and_nothing_else(account: Path, folder: Path) -> None:
+def test_the_account_removes_its_stack_and_nothing_else(account: Path, folder: Path) -> None:
     well(play("playbooks/teardown.yml", folder, "-vvv", **mine(account)))
     assert not client.AppsV1Api().list_namespaced_deployment(HOME).items
     assert [secret.metadata.name for secret in client.CoreV1Api().list_namespaced_secret(HOME).items] == [f"{ACCOUNT}-token"]

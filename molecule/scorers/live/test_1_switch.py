@@ -31,7 +31,7 @@ def every_pair(names: tuple[str, ...]) -> list[str]:
 
 
 @pytest.mark.rest
-def test_a_switch_under_load_loses_nothing(stack: Stack) -> None:
+def test_a_preset_switch_under_load_loses_no_request(stack: Stack) -> None:
     """Ten switches; with LLM_D_SWITCHES=all the 42 between any two presets, which take 15 minutes."""
     stamps = []
     with SteadyLoad(stack.url("sim"), MODELS["sim"], RATE) as load:
@@ -78,7 +78,7 @@ def test_a_configuration_that_the_endpoint_picker_refuses_is_rolled_back(stack: 
 
 
 @pytest.mark.rest
-def test_a_mistake_touches_nothing(stack: Stack) -> None:
+def test_a_switch_with_an_unknown_scorer_is_refused_and_changes_nothing(stack: Stack) -> None:
     before = stack.core.read_namespaced_config_map("sim-epp", "llm-d").metadata.resource_version
     done = stack.switch("sim", {"scorers": {"quue": 1}})
     assert done.returncode != 0
@@ -115,7 +115,7 @@ def test_another_service_is_left_alone(stack: Stack) -> None:
     assert json.dumps(call(f"{stack.url('table')}/v1/models")[0]) == "200"
 
 
-def test_a_proxy_that_is_late_once_loses_nothing(stack: Stack) -> None:
+def test_a_proxy_that_is_suspended_past_its_probe_timeout_loses_no_request(stack: Stack) -> None:
     """It is suspended for longer than the timeout and the period of its probe: its Service must not refuse connections."""
     proxies = [int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit() and runs_envoy(each)]
     assert proxies

@@ -146,7 +146,7 @@ def test_precise_prefix_follows_kv_events(stack: Stack) -> None:
 
 
 @pytest.mark.rest
-def test_disaggregation_prefills_long_cold_prompts_elsewhere(stack: Stack) -> None:
+def test_disaggregated_sends_only_long_uncached_prompts_to_prefill_servers(stack: Stack) -> None:
     switched(stack, "disaggregated", "scheduler-0.7")
     (prefill,) = stack.servers("sim", "prefill").values()
     decode = set(stack.servers("sim"))

@@ -66,7 +66,7 @@ def versions(stack: Stack) -> dict[str, str]:
     return {**{each.metadata.uid: each.metadata.resource_version for each in objects}, **{each.metadata.uid: each.metadata.generation for each in deployments}}
 
 
-def test_a_job_gives_the_same_report_as_this_host_and_leaves_nothing(stack: Stack, image: str, tmp_path: Path) -> None:
+def test_a_job_writes_the_same_report_as_this_host_and_is_removed(stack: Stack, image: str, tmp_path: Path) -> None:
     before = versions(stack)
     here = play(tmp_path / "here", {})
     assert here.returncode == 0, here.stdout
@@ -98,7 +98,7 @@ def test_a_missed_objective_fails_and_is_reported(stack: Stack, tmp_path: Path) 
     assert report["services"][1]["url"] == f"{stack.gateway}/table" and report["services"][1]["stages"][0]["ok"] > 0
 
 
-def test_check_mode_sends_and_makes_nothing(stack: Stack, tmp_path: Path) -> None:
+def test_check_mode_sends_no_request_and_creates_no_job(stack: Stack, tmp_path: Path) -> None:
     done = play(tmp_path, {"job": {"image": "acme/nothing:1"}}, "--check")
     assert done.returncode == 0 and "Check mode sends no request" in done.stdout, done.stdout
     assert left(stack) == [] and not (tmp_path / "benchmark").exists()
@@ -111,7 +111,7 @@ def answered(stack: Stack) -> dict[str, float]:
 
 
 @pytest.mark.rest
-def test_quick_asks_each_server(stack: Stack, tmp_path: Path) -> None:
+def test_a_quick_benchmark_sends_a_request_to_each_server(stack: Stack, tmp_path: Path) -> None:
     before = answered(stack)
     done = play(tmp_path, {"quick": True, "slo": {}})
     assert done.returncode == 0 and "changed=0" in done.stdout and "quick | Ask every model server" in done.stdout, done.stdout
@@ -142,7 +142,7 @@ def test_an_image_that_is_not_there_is_named(stack: Stack, image: str, tmp_path:
 
 @pytest.mark.rest
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_play_takes_its_job_along(stack: Stack, image: str, tmp_path: Path, number: int) -> None:
+def test_an_interrupted_benchmark_removes_its_job(stack: Stack, image: str, tmp_path: Path, number: int) -> None:
     given = plays.command(*benchmark(tmp_path, {"seconds": 120, "job": {"image": image, "resources": RESOURCES}}))
     process = subprocess.Popen(given, cwd=plays.ROOT, env=plays.environment(), start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 

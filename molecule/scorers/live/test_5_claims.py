@@ -138,7 +138,7 @@ def test_all_claims_hold_of_what_is_well(stack: Stack, tmp_path: Path) -> None:
     assert all(name in page for name in claims) and (tmp_path / "performance/sim/report.html").is_file()
 
 
-def test_each_claim_fails_when_it_is_broken(stack: Stack, tmp_path: Path) -> None:
+def test_claims_fail_on_a_stack_that_was_changed_by_hand(stack: Stack, tmp_path: Path) -> None:
     rbac, apps = client.RbacAuthorizationV1Api(), client.AppsV1Api()
     rbac.create_namespaced_role(NAMESPACE, {**SEES_SECRETS, "kind": "Role", "rules": [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}]})
     rbac.create_namespaced_role_binding(
@@ -266,7 +266,7 @@ def test_a_route_to_nowhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.rest
-def test_requests_that_go_past_the_endpoint_picker(stack: Stack, tmp_path: Path) -> None:
+def test_claims_fail_when_requests_bypass_the_endpoint_picker(stack: Stack, tmp_path: Path) -> None:
     """Without the policy that makes the gateway call the endpoint picker, the route's Service still answers."""
 
     def answers(picked: bool) -> bool:
@@ -315,7 +315,7 @@ def test_a_pool_that_is_gone(tmp_path: Path) -> None:
 
 
 @pytest.mark.rest
-def test_another_gateway_than_the_file_says(tmp_path: Path) -> None:
+def test_claims_fail_when_the_cluster_has_another_gateway_than_the_file(tmp_path: Path) -> None:
     code, claims, shown = validate(tmp_path, llm_d_gateway={"provider": "agentgateway", "service_type": "ClusterIP"}, llm_d_charts={"agentgateway": "/nowhere"})
     assert code != 0 and {"platform/definitions", "platform/controller"} <= failed(claims) and claims["platform/kubernetes"]["ok"], shown
     assert "agentgateway" in claims["platform/definitions"]["evidence"]

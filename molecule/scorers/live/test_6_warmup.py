@@ -95,7 +95,7 @@ def make_config_map(stack: Stack) -> c.Iterator[None]:
 
 
 @pytest.mark.parametrize("api", ["chat_completions", pytest.param("completions", marks=pytest.mark.rest)])
-def test_the_first_run_warms_and_the_second_changes_nothing(stack: Stack, config_map: None, api: str) -> None:
+def test_the_first_run_warms_the_caches_and_the_second_changes_nothing(stack: Stack, config_map: None, api: str) -> None:
     warmup = {"prompts": [PROMPT], "config_map": CONFIG_MAP, "api": api}
     code, changes, shown = run("scorers", warmup, "-v")
     assert code == 0 and changes == 1, shown
@@ -166,7 +166,7 @@ def of_the_schedule() -> set[str]:
     return {kind for kind, list_objects in listed.items() if any(item.metadata.name.startswith("sim-warmup") for item in list_objects(NAMESPACE).items)}
 
 
-def test_the_cron_job_warms_servers_between_runs_and_goes_with_its_schedule(stack: Stack, config_map: None, image: str) -> None:
+def test_the_cron_job_warms_new_servers_and_is_removed_with_its_schedule(stack: Stack, config_map: None, image: str) -> None:
     warmup = {"prompts": [PROMPT], "config_map": CONFIG_MAP, "schedule": "0 0 29 2 *", "time_zone": "Etc/UTC"}
     code, _changes, shown = run("scorers", warmup, "--diff", "-v", llm_d_images={**user_file("local")["llm_d_images"], "python": image})
     assert code == 0 and PROMPT.strip() not in shown, shown
@@ -221,7 +221,7 @@ def test_a_cache_that_is_too_small_never_holds(stack: Stack, tmp_path: Path) -> 
 
 
 @pytest.mark.rest
-def test_check_mode_sends_nothing(stack: Stack) -> None:
+def test_check_mode_sends_no_warmup_request(stack: Stack) -> None:
     code, changes, shown = run("scorers", {"prompts": [PROMPT]}, "--check")
     assert code == 0 and changes == 0, shown
     assert all(cached(address, PROMPT)[0] == 0 for address in stack.servers("sim").values())

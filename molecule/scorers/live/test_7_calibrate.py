@@ -33,7 +33,7 @@ def _interrupted(stack: Stack, tmp_path: Path) -> t.Iterator[str]:
     until(lambda: len(stack.servers("sim")) == 4, 120, "the servers are back")
 
 
-def test_a_server_that_ends_in_the_middle_is_one_clear_error(stack: Stack, interrupted: str) -> None:
+def test_a_server_that_ends_during_calibration_is_reported_as_one_error(stack: Stack, interrupted: str) -> None:
     assert len(re.findall(r"^\[ERROR\]", interrupted, re.MULTILINE)) == 1, interrupted
     assert "the run is failed" in interrupted and "error_rate" in interrupted and "Traceback" not in interrupted, interrupted
     assert calibrations.imitations(stack) == []
@@ -46,7 +46,7 @@ def test_the_next_run_removes_the_simulator_of_an_interrupted_calibration(stack:
     until(lambda: not calibrations.imitations(stack), 60, "the simulator is gone")
 
 
-def test_it_finds_the_options_of_a_simulator_and_leaves_nothing(stack: Stack, tmp_path: Path) -> None:
+def test_calibration_determines_the_options_of_a_simulator_and_cleans_up(stack: Stack, tmp_path: Path) -> None:
     done = subprocess.run(command(tmp_path), cwd=plays.ROOT, env=plays.environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     engine = yaml.safe_load((tmp_path / "calibrate/sim/engine.yml").read_text(encoding="utf-8"))["engine"]

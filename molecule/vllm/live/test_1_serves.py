@@ -57,7 +57,7 @@ def test_many_answers_that_are_drawn(stack: Stack) -> None:
     assert len(answers) > 1, "the servers sample tokens"
 
 
-def test_a_prefix_stays_on_one_server_which_counts_its_hits(stack: Stack) -> None:
+def test_requests_of_one_prefix_hit_the_prefix_cache_of_one_server(stack: Stack) -> None:
     story = "Once upon a time there was a scheduler that knew the queue and the cache of each of its servers. " * 12
     before = counted(stack, "vllm:prefix_cache_hits_total")
     answers = [chat(stack, f"{story} Question {number}: what did it know?", max_tokens=4) for number in range(5)]

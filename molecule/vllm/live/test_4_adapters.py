@@ -31,7 +31,7 @@ def last_computed(address: str) -> str:
     return max([(when, name) for when, name in computed if name], default=(0.0, ""))[1]
 
 
-def test_each_server_has_them_and_they_answer(adapters: Stack) -> None:
+def test_each_server_lists_the_adapters_and_requests_to_them_are_answered(adapters: Stack) -> None:
     for address in adapters.servers("chat").values():
         models = json.loads(call(f"http://{address}:8000/v1/models")[2])["data"]
         assert {ONE, TWO} <= {model["id"] for model in models}

@@ -40,7 +40,7 @@ def _interrupted(stack: Stack, tmp_path: Path) -> t.Iterator[str]:
     until(lambda: len(stack.servers("chat")) == 2, 300, "the servers are back")
 
 
-def test_a_vllm_that_dies_in_the_middle_is_one_clear_error(stack: Stack, interrupted: str, tmp_path: Path) -> None:
+def test_a_vllm_that_dies_during_calibration_is_reported_as_one_error(stack: Stack, interrupted: str, tmp_path: Path) -> None:
     assert len(re.findall(r"^\[ERROR\]", interrupted, re.MULTILINE)) == 1, interrupted
     assert "the run is failed" in interrupted and "error_rate" in interrupted and "Traceback" not in interrupted, interrupted
     assert calibrations.imitations(stack) == [] and not (tmp_path / "calibrate/chat/engine.yml").exists(), "no options of an incomplete measurement"

@@ -31,13 +31,13 @@ def ask_for_a_key(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> t.I
         stack.core.delete_namespaced_secret("clients", NAMESPACE)
 
 
-def test_only_who_has_it_is_answered(stack: Stack) -> None:
+def test_only_requests_with_the_key_are_answered(stack: Stack) -> None:
     url = f"{stack.url('chat')}/v1/completions"
     assert call(url, QUESTION, timeout=120)[0] == 401
     assert call(url, QUESTION, timeout=120, headers={"Authorization": f"Bearer {KEY}"})[0] == 200
 
 
-def test_every_claim_holds_behind_it(keyed: list[dict[str, t.Any]], tmp_path: Path) -> None:
+def test_every_claim_passes_when_servers_require_the_key(keyed: list[dict[str, t.Any]], tmp_path: Path) -> None:
     done = plays.well(INVENTORY, "playbooks/validate.yml", tmp_path, llm_d_model_services=keyed)
     claims = {claim["id"]: claim["ok"] for claim in json.loads((tmp_path / "verdict.json").read_text(encoding="utf-8"))["claims"]}
     assert {"chat/sticky", "chat/cached", "chat/spread"} <= set(claims) and all(claims.values()), claims

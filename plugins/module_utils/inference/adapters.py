@@ -51,7 +51,8 @@ class Adapters:
         resolved = [self._targets(service) for service in services]
         done = on_each([targets for targets, _error in resolved], lambda index, target: self._server(target, services[index], check))
         return [
-            {"name": service["name"], "problem": error, "servers": servers} for service, (_targets, error), servers in zip(services, resolved, done, strict=True)
+            {"name": service["name"], "problem": error, "servers": servers}
+            for service, (_targets, error), servers in zip(services, resolved, done, strict=True)
         ]
 
     def _targets(self, service: Facts) -> tuple[list[ServerTarget], str]:

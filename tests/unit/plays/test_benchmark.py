@@ -113,7 +113,7 @@ def test_a_missed_objective_fails_once_at_the_end(play):
 
 @pytest.mark.rest
 @pytest.mark.parametrize("given", [{"max_lag": 5}, {"max_lag": 5, "job": {"image": "python:3.12-slim"}}])
-def test_only_a_url_that_this_host_asks_needs_no_api_server(play, tmp_path, given):
+def test_a_benchmark_of_a_url_needs_the_api_server_only_as_a_job(play, tmp_path, given):
     dead, server = f"http://127.0.0.1:{closed_port()}", Server()
     with serve(server) as url:
         here = json.dumps({"llm_d_kubeconfig": plays.kubeconfig(tmp_path / "config", dead), "llm_d_artifacts_dir": str(tmp_path / "artifacts")})
@@ -124,7 +124,7 @@ def test_only_a_url_that_this_host_asks_needs_no_api_server(play, tmp_path, give
 
 
 @pytest.mark.rest
-def test_check_mode_sends_nothing_and_finds_mistakes(play, tmp_path):
+def test_check_mode_sends_no_request_and_reports_mistakes(play, tmp_path):
     server = Server()
     plays.kubeconfig(tmp_path / "config", f"http://127.0.0.1:{closed_port()}")
     with serve(server) as url:
@@ -139,7 +139,7 @@ def test_check_mode_sends_nothing_and_finds_mistakes(play, tmp_path):
 
 @pytest.mark.rest
 @pytest.mark.parametrize("given", [{}, {"api_key": "sk-of-the-gateway"}])
-def test_the_key_of_the_servers_comes_from_their_secret(play, tmp_path, given):
+def test_the_key_is_read_from_the_servers_secret_unless_the_file_has_one(play, tmp_path, given):
     """Unless the file has a key of the gateway: then the Secret is not read."""
     server = Server()
     with serve(server) as url, serve(ApiServer([], SECRETS)) as api:
@@ -156,7 +156,7 @@ def test_the_key_of_the_servers_comes_from_their_secret(play, tmp_path, given):
 
 @pytest.mark.timing
 @pytest.mark.parametrize(("key", "broken"), [(None, ""), (None, "decode-1"), ("sk-secret", "prefill-0"), ("sk-secret", "")])
-def test_quick_asks_each_server(play, tmp_path, key, broken):
+def test_quick_mode_sends_requests_to_each_model_server(play, tmp_path, key, broken):
     """Servers of every role, through an API server, with their key if they have one.
 
     Nothing is sent to `url`, where nothing listens, and nothing is written.

@@ -111,7 +111,7 @@ def test_a_deployment_that_is_not_well_is_not_moved(collections: Path) -> None:
 
 
 @pytest.mark.rest
-def test_each_step_lasts_and_is_checked_again(collections: Path) -> None:
+def test_each_step_is_checked_again_after_its_pause(collections: Path) -> None:
     done, noted = canary(collections, canary_steps=[50], canary_pause="1")
     assert done.returncode == 0 and noted == [CHECKED, HALF, CHECKED, CHECKED]
 
@@ -124,7 +124,7 @@ def test_check_mode_shows_the_steps(collections: Path) -> None:
 
 
 @pytest.mark.rest
-def test_a_file_that_has_the_steps_behind_it_changes_nothing(collections: Path) -> None:
+def test_a_file_that_already_has_the_final_weights_changes_nothing(collections: Path) -> None:
     done, noted = canary(collections, weights={"old": 0, "new": 100})
     assert done.returncode == 0 and not noted and "changed=0" in done.stdout and "Nothing to move" in done.stdout
 

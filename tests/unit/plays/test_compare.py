@@ -64,7 +64,7 @@ def test_the_warm_up_sends_every_prompt_once(defaults, sent):
     assert defaults["compare_warmup"]["requests"] == sent.groups * sent.prompts_per_group == len({sent.prompt(number) for number in range(120)})
 
 
-def test_the_ladder_is_one_and_each_rung_has_enough_requests_for_a_90th_percentile(defaults):
+def test_default_rates_increase_and_each_stage_has_enough_requests_for_a_p90(defaults):
     ladder = schedule.steps(comparison_run.options({}, defaults["compare_stages"], None)["stages"])
     assert [stage.rate for stage in ladder] == sorted({stage.rate for stage in ladder}) and 8.0 in [stage.rate for stage in ladder]
     assert all(stage.requests >= 40 for stage in ladder)
@@ -142,7 +142,7 @@ def measure_and_report(root, tmp_path):
     return run
 
 
-def test_a_rate_that_comes_twice_is_refused(compare):
+def test_a_repeated_rate_in_compare_stages_is_refused(compare):
     """Presets are compared by rate: two stages of one rate would share a line, with the figures of one and the ratio of the other."""
     play = "[{hosts: localhost, gather_facts: false, roles: [llm_d.inference.compare]}]"
     done, _folder = compare(f"http://127.0.0.1:{closed_port()}", play, compare_stages=[{"rate": rate, "requests": 2} for rate in (4, 8, 4.0)])
@@ -150,7 +150,7 @@ def test_a_rate_that_comes_twice_is_refused(compare):
     assert done.returncode and "the rates in compare_stages must be different, since presets are compared by rate, they are 4.0, 8.0, 4.0" in text, done.stdout
 
 
-def test_each_preset_is_sent_the_same_and_kept(compare):
+def test_each_preset_receives_the_same_prompts_and_its_results_are_saved(compare):
     stack = Stack()
     with serve(stack) as url:
         done, folder = compare(url)

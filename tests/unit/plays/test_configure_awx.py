@@ -45,6 +45,6 @@ def test_a_kubeconfig_that_names_files_is_refused(tmp_path: Path) -> None:
     assert "Create all of it" in done.stdout and "files of this machine" not in done.stdout  # it fails there without the modules
 
 
-def test_outside_of_awx_nobody_needs_its_modules() -> None:
+def test_the_approval_playbook_passes_the_syntax_check_without_awx_modules() -> None:
     done = plays.run("-i", "inventories/local", "playbooks/ask_approval.yml", "--syntax-check", ANSIBLE_COLLECTIONS_PATH="collections")
     assert done.returncode == 0, done.stderr

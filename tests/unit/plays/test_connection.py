@@ -119,7 +119,7 @@ def test_defaults_of_the_users_play_hold_inside_a_role(play, tmp_path):
     assert output.count(f"[ERROR]: Task failed: Module failed: the Kubernetes API server {dead}") == 2, output
 
 
-def test_a_dry_run_that_reaches_nobody_names_the_cause_in_the_line_of_the_error(play, tmp_path):
+def test_a_dry_run_reports_an_unreachable_api_server_in_the_error_line(play, tmp_path):
     """A refusal of the API server does not fail this step: it is evaluated afterwards."""
     dead = f"http://127.0.0.1:{closed_port()}"
     definition = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}}

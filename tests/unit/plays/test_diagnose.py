@@ -147,7 +147,7 @@ def test_no_api_server(play):
     assert "sk-token" not in done.stdout
 
 
-def test_it_fails_where_that_is_wanted_and_writes_nothing_in_check_mode(play):
+def test_diagnose_fail_fails_the_play_and_check_mode_writes_no_files(play):
     with serve(without_pool()) as url:
         done, artifacts = play(url, "-e", "diagnose_fail=true", "--check")
     assert done.returncode == 2 and "the pool of sim is missing" in done.stdout and not artifacts.exists()

@@ -35,7 +35,7 @@ def export(folder: Path, **variables: t.Any) -> dict[str, bytes]:
 
 
 @pytest.mark.rest
-def test_the_files_are_what_site_applies_and_those_of_removed_objects_go(tmp_path: Path) -> None:
+def test_exported_files_are_the_planned_objects_and_stale_files_are_removed(tmp_path: Path) -> None:
     first = export(tmp_path / "out")
     assert b"hf_planted" not in b"".join(first.values())
     listed = yaml.safe_load(first["kustomization.yaml"])["resources"]
@@ -91,6 +91,6 @@ def test_needed_objects_outside_the_exported_files_are_listed() -> None:
 
 
 @pytest.mark.parametrize("value", [None, [], {}])
-def test_only_a_plan_is_taken(value: t.Any) -> None:
+def test_the_filter_refuses_values_that_are_not_a_plan(value: t.Any) -> None:
     with pytest.raises(AnsibleFilterError, match="takes a plan"):
         exported_files(value, [])

@@ -109,7 +109,7 @@ def test_there_is_a_page_where_every_cluster_failed(fleet: Fleet, tmp_path: Path
 
 
 @pytest.mark.rest
-def test_where_the_api_server_does_not_answer_no_earlier_verdict_stays(fleet: Fleet, tmp_path: Path) -> None:
+def test_an_unreachable_api_server_replaces_the_earlier_verdict(fleet: Fleet, tmp_path: Path) -> None:
     dead = plays.kubeconfig(tmp_path / "config", f"http://127.0.0.1:{closed_port()}", "sk-planted")
     fleet.inventory({name: {} for name in "abc"}, llm_d_kubeconfig=dead)
     earlier = fleet.artifacts / "a/verdict.json"
@@ -127,7 +127,7 @@ def test_where_the_api_server_does_not_answer_no_earlier_verdict_stays(fleet: Fl
 
 
 @pytest.mark.rest
-def test_each_cluster_writes_its_own_verdict_and_the_page_leads_to_it(fleet: Fleet, tmp_path: Path) -> None:
+def test_each_cluster_writes_its_own_verdict_and_the_page_links_to_it(fleet: Fleet, tmp_path: Path) -> None:
     with serve(empty) as url:
         here = plays.kubeconfig(tmp_path / "config", url, "sk-planted")
         fleet.inventory({name: {} for name in "abc"}, llm_d_kubeconfig=here, validation_wait=0, validation_timeout=10, validation_request_timeout=60)
@@ -168,7 +168,7 @@ def test_a_failure_that_ends_the_run_for_all_is_on_the_page(fleet: Fleet) -> Non
     assert status and fleet.states() == {"a": "stopped", "b": "failed", "c": "stopped"}, output
 
 
-def test_two_hosts_in_one_place_are_refused_and_others_go_on(fleet: Fleet) -> None:
+def test_a_second_host_in_one_namespace_is_refused_and_others_continue(fleet: Fleet) -> None:
     fleet.inventory({"a": {}, "b": {"llm_d_namespace": "a"}, "c": {}, "d": {"llm_d_namespace": "a", "llm_d_instance": "d"}, "e": {"llm_d_context": "e"}})
     status, output = fleet.judge(dict.fromkeys("abcde", True), "--limit", "b,c,d,e")
     assert status and fleet.states() == {"a": "no verdict", "b": "refused", "c": "ok", "d": "ok", "e": "ok"}, output
@@ -197,7 +197,7 @@ def test_hosts_that_differ_only_in_k8s_auth_context_are_accepted(fleet: Fleet) -
 
 
 @pytest.mark.rest
-def test_a_run_without_the_callback_says_how_to_get_the_page(fleet: Fleet) -> None:
+def test_a_run_without_the_fleet_callback_logs_how_to_enable_it(fleet: Fleet) -> None:
     fleet.inventory({name: {} for name in "ab"})
     good = dict.fromkeys("ab", True)
     assert "callbacks_enabled" not in fleet.judge(good)[1]

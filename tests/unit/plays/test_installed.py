@@ -85,7 +85,7 @@ def broken_pythons(folder: Path) -> Path:
 
 @pytest.mark.rest
 @pytest.mark.parametrize("callback", ["default", "like_awx", "yaml"])
-def test_the_verdict_stands_in_lines_and_names_what_is_there(play: t.Callable[..., t.Any], tmp_path: Path, callback: str) -> None:
+def test_the_verdict_is_printed_in_lines_with_installed_playbook_names(play: t.Callable[..., t.Any], tmp_path: Path, callback: str) -> None:
     (tmp_path / "callbacks").mkdir()
     (tmp_path / "callbacks/like_awx.py").write_text(CALLBACK, encoding="utf-8")
     chosen = {"ANSIBLE_CALLBACK_RESULT_FORMAT": "yaml"} if callback == "yaml" else {"ANSIBLE_STDOUT_CALLBACK": callback}
@@ -114,9 +114,7 @@ def test_a_python_that_ansible_would_discover_is_not_used(play: t.Callable[..., 
     ("list_images", "docker.io/envoyproxy/gateway", "mirror/images.txt"),
     ("export", " objects in ", "export/kustomization.yaml"),
 ])  # fmt: skip
-def test_where_nothing_can_be_written_results_are_shown_and_one_warning_names_the_option(
-    play: t.Callable[..., t.Any], tmp_path: Path, name: str, shown: str, written: str
-) -> None:
+def test_an_unwritable_artifacts_folder_is_replaced_with_one_warning(play: t.Callable[..., t.Any], tmp_path: Path, name: str, shown: str, written: str) -> None:
     """A folder below a file: root can write into any folder, so test_results.py tests a read-only project without a play."""
     (tmp_path / "project").mkdir()
     (tmp_path / "project/artifacts").write_text("a file", encoding="utf-8")
@@ -134,7 +132,7 @@ def test_where_nothing_can_be_written_results_are_shown_and_one_warning_names_th
 
 @pytest.mark.rest
 @pytest.mark.parametrize(("name", "option"), [("export", "export_path"), ("pin_images", "pin_images_file"), ("benchmark", "benchmark_path")])
-def test_a_path_that_cannot_be_written_is_refused_before_anything_is_done(play: t.Callable[..., t.Any], tmp_path: Path, name: str, option: str) -> None:
+def test_an_unwritable_output_path_is_refused_before_anything_is_changed(play: t.Callable[..., t.Any], tmp_path: Path, name: str, option: str) -> None:
     (tmp_path / "file").write_text("a file", encoding="utf-8")
     done = play(name, "-e", f"{option}={tmp_path}/file/below")
     assert done.returncode == 2 and "1 mistake in your variables. Nothing has been touched." in done.stdout, done.stdout + done.stderr

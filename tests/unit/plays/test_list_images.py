@@ -82,7 +82,7 @@ def test_six_lines_are_pulled_from_upstream_or_from_its_mirror(root: Path, tmp_p
 
 
 @pytest.mark.rest
-def test_it_says_what_it_has_written_and_changed(root: Path, tmp_path: Path) -> None:
+def test_the_playbook_reports_files_that_it_writes_or_leaves_unchanged(root: Path, tmp_path: Path) -> None:
     folder = tmp_path / "artifacts/mirror"
     _listed, files, changed = run(root, tmp_path, "--check")
     assert files[:2] == ["would be written into", str(folder)] and changed == 1 and not folder.exists()

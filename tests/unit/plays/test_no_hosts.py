@@ -21,5 +21,5 @@ def test_an_inventory_without_hosts_is_named_in_the_last_line(tmp_path: Path) ->
     assert "nothing was done" not in plays.run("-i", str(tmp_path), "playbooks/ask_approval.yml").stdout  # a play on this machine
 
 
-def test_a_run_on_a_host_says_nothing_of_it() -> None:
+def test_a_run_on_a_host_prints_no_warning_about_missing_hosts() -> None:
     assert "nothing was done" not in plays.run("-i", "paris,", "-c", "local", "playbooks/validate.yml", "--tags", "none").stdout

@@ -78,7 +78,7 @@ def run(tmp_path: t.Any, server: str, tasks: str, **variables: t.Any) -> t.Any:
 
 
 @pytest.mark.parametrize("how", [pytest.param(how, marks=() if how == "lost" else pytest.mark.rest) for how in BREAKS])
-def test_each_request_may_fail_once_and_all_is_as_without(tmp_path, how):
+def test_each_request_may_fail_once_without_changing_the_reported_result(tmp_path, how):
     """Created, changed and deleted objects are reported correctly, also if the answer to the creation was lost."""
     api = Failing(how)
     with serve(api) as url:
@@ -95,7 +95,7 @@ def test_each_request_may_fail_once_and_all_is_as_without(tmp_path, how):
 
 
 @pytest.mark.rest
-def test_an_answer_that_takes_half_a_minute_is_waited_for(tmp_path):
+def test_the_run_waits_for_an_answer_that_takes_half_a_minute(tmp_path):
     cluster, first = KeepingApi(), threading.Event()
     cluster.kept.update(PREPARED)
 
@@ -178,7 +178,7 @@ def released(tmp_path: t.Any, there: t.Any, url: str, state: str) -> tuple[int, 
 
 @pytest.mark.rest
 @pytest.mark.filterwarnings("ignore:Unverified HTTPS")
-def test_a_helm_that_is_cut_off_is_started_once_more(tmp_path, there):
+def test_helm_is_started_once_more_after_a_connection_is_cut(tmp_path, there):
     with cut(there, "POST", 2) as (url, cuts):
         code, out, statuses = released(tmp_path, there, url, "present")
         assert code == 2 and len(cuts) == 2 and not statuses, out

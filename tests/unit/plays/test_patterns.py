@@ -71,7 +71,7 @@ def exported(folder: Path) -> dict[tuple[str, str], Facts]:
 
 @pytest.mark.rest
 @pytest.mark.parametrize("name", PATTERNS)
-def test_a_survey_that_nobody_has_filled_in_runs_the_inventory(job: Answer, name: str) -> None:
+def test_an_unanswered_survey_runs_with_the_values_of_the_inventory(job: Answer, name: str) -> None:
     """The inventory has only the required variables."""
     least = {key: FILE[key] for key in ("llm_d_model_services", "llm_d_charts", "llm_d_preflight")}
     done = job(name, "--check", file=least, llm_d_image_registry=f"127.0.0.1:{closed_port()}")

@@ -93,7 +93,7 @@ def test_every_image_is_pinned_by_the_digest_that_its_registry_names(tmp_path: P
 
 
 @pytest.mark.rest
-def test_a_lock_that_does_not_fit_the_file_is_refused_and_can_be_written_again(tmp_path: Path) -> None:
+def test_a_lock_that_does_not_match_the_file_is_refused_and_can_be_rewritten(tmp_path: Path) -> None:
     with registry() as host:
         inventory(tmp_path, host)
         assert pin(tmp_path).returncode == 0
@@ -106,7 +106,7 @@ def test_a_lock_that_does_not_fit_the_file_is_refused_and_can_be_written_again(t
         assert new in lock.read_text(encoding="utf-8") and old not in lock.read_text(encoding="utf-8")
 
 
-def test_all_images_without_a_digest_are_named_and_nothing_is_written(tmp_path: Path) -> None:
+def test_all_images_without_a_digest_are_reported_and_no_lock_is_written(tmp_path: Path) -> None:
     with registry(lacks="vllm-openai") as host:
         lock = inventory(tmp_path, host)
         done = pin(tmp_path)

@@ -34,7 +34,7 @@ FILE = {
 
 @pytest.mark.rest
 @pytest.mark.parametrize("wait", [0, 1])
-def test_it_waits_as_long_as_the_file_says(tmp_path, wait):
+def test_preflight_waits_as_long_as_the_file_specifies(tmp_path, wait):
     plays.kubeconfig(tmp_path / "config", f"http://127.0.0.1:{closed_port()}")
     here = {"llm_d_kubeconfig": str(tmp_path / "config"), "llm_d_artifacts_dir": str(tmp_path), "ansible_python_interpreter": sys.executable}
     user = {**here, "llm_d_preflight": {"wait": wait}}

@@ -58,7 +58,7 @@ def _site(api, tmp_path):
         (["--check", "--diff"], False),
     ],
 )
-def test_it_goes_where_all_of_the_file_was_applied(site, api, arguments, goes):
+def test_stale_objects_are_pruned_only_if_the_whole_file_was_applied(site, api, arguments, goes):
     output = site(*arguments)
     assert (OURS not in api.kept) == goes and FOREIGN in api.kept, output
     shown = "Deployment (1): old-decode" in output
@@ -66,7 +66,7 @@ def test_it_goes_where_all_of_the_file_was_applied(site, api, arguments, goes):
     assert (RECORD in api.kept) == ("--check" not in arguments)
 
 
-def test_a_run_that_starts_later_prunes_nothing(site, api):
+def test_a_run_with_start_at_task_prunes_nothing(site, api):
     """The tasks that it skips create the replacements of what would be pruned."""
     assert "Deployment (1)" not in site("--start-at-task", "llm_d.inference.record : Compute what to record") and OURS in api.kept
 
@@ -82,7 +82,7 @@ def test_a_second_run_changes_nothing(site, api):
     )
 
 
-def test_reports_stay_while_the_file_asks_for_them(site, api):
+def test_report_config_maps_are_kept_while_the_file_requests_them(site, api):
     api.kept[REPORT] = {"metadata": {"namespace": "llm-d", "name": "llm-d-report-verdict", "labels": labels("llm-d")}}
     site("-e", json.dumps({"llm_d_artifacts": {"config_map": True}}))
     assert REPORT in api.kept

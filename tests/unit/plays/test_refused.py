@@ -48,7 +48,7 @@ def test_an_api_server_that_refuses_everything(tmp_path, status, words):
     assert requests == [("GET", "/version", f"Bearer {TOKEN}")]
 
 
-def test_a_port_where_nothing_listens(tmp_path):
+def test_a_port_where_nothing_listens_is_reported_as_connection_refused(tmp_path):
     url = f"http://127.0.0.1:{closed_port()}"
     line = site(tmp_path, url)
     # Where secrets cannot be registered one by one (ansible-core up to 2.21), the value of the option kubeconfig is masked, and with it the path.

@@ -41,7 +41,7 @@ def test_a_verdict_is_handed_on_kept_and_shown_last(job: Job) -> None:
     assert f"reports   {job.folder}/out/verdict.json" in last and any(line.startswith("failed ") and "Fail when a claim does not hold" in line for line in last)
 
 
-def test_a_report_that_the_cluster_does_not_keep_fails_nothing_more(job: Job) -> None:
+def test_a_report_that_the_cluster_refuses_causes_no_further_failure(job: Job) -> None:
     job.cluster.kept.pop(SPACE)
     job.cluster.refuses = {"ConfigMap": (403, "no")}
     statistics, lines = job.run("validate", llm_d_artifacts={"config_map": True})
@@ -58,7 +58,7 @@ def test_no_report_is_kept_in_the_cluster_unless_config_map_is_set(job: Job, giv
     assert "\n" not in left["summary"] and not [path for path in job.cluster.kept if "report" in path]
 
 
-def test_a_report_is_where_its_last_look_put_it(job: Job) -> None:
+def test_the_location_of_a_report_is_that_of_its_last_save(job: Job) -> None:
     """A run may keep a report of one name twice, as one that restores differing objects and checks again."""
     plan = "lookup('llm_d.inference.plan')"
     plans = [plan, f"{plan} | combine({{'reports': {{'config_maps': [], 's3': {{}}}}}})"]
@@ -71,7 +71,7 @@ def test_a_report_is_where_its_last_look_put_it(job: Job) -> None:
         assert statistics["inference_stacks"]["paris"]["drift"]["reports"]["config_map"] == (None if number == 2 else "llm-d/llm-d-report-drift")
 
 
-def test_a_run_that_ends_before_any_report_says_why(job: Job) -> None:
+def test_a_run_that_ends_before_any_report_shows_the_cause(job: Job) -> None:
     _statistics, lines = job.run("validate", llm_d_model_services=[{"name": "Sim"}])
     assert lines[-10:][-1].startswith(" ") or lines[-1].startswith("failed")
     assert any(line.startswith("failed  ") and "Check your llm_d_* variables" in line for line in lines[-10:])

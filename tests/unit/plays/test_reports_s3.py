@@ -66,7 +66,9 @@ def test_a_bucket_has_the_reports_of_a_run(minio: str, tmp_path: Path) -> None:
         ({"bucket": "reports"}, {**ENVIRONMENT, "AWS_SECRET_ACCESS_KEY": "another"}, "403: SignatureDoesNotMatch"),
     ],
 )
-def test_a_bucket_that_does_not_take_them_fails_nothing_more(minio: str, tmp_path: Path, s3: dict[str, t.Any], environment: dict[str, str], why: str) -> None:
+def test_a_bucket_that_refuses_the_reports_causes_no_further_failure(
+    minio: str, tmp_path: Path, s3: dict[str, t.Any], environment: dict[str, str], why: str
+) -> None:
     statistics, lines = Job(tmp_path).run("diff", "-e", "diagnose_fail=false", environment=environment, llm_d_artifacts={"s3": {**s3, "endpoint": minio}})
     places = statistics["inference_stacks"]["paris"]["drift"]["reports"]
     assert places["s3"] is None and why in places["lost"]["s3"]

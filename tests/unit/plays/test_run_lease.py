@@ -102,7 +102,7 @@ def out_of(run: subprocess.Popen[str]) -> str:
 
 
 @pytest.mark.rest
-def test_the_second_run_waits_with_a_word_and_nothing_is_left_after_both(runs):
+def test_a_second_run_logs_that_it_waits_and_no_lease_is_left_after_both(runs):
     with runs.start(works=True, awx_job_id=45, awx_job_template_name="Deploy", awx_user_name="jane") as first:
         until(runs.look)
         assert runs.look()["spec"]["holderIdentity"].startswith("job 45 (Deploy) of jane on ")
@@ -128,7 +128,7 @@ def test_a_run_that_waits_in_vain_is_refused_by_the_name_of_the_other(runs):
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, *(pytest.param(number, marks=pytest.mark.rest) for number in (signal.SIGINT, signal.SIGTERM))])
-def test_a_run_that_is_ended_leaves_nothing_that_the_next_one_waits_for(runs, number):
+def test_a_run_that_a_signal_ends_leaves_no_lease(runs, number):
     with runs.start(works=True) as first:
         until(runs.look)
         os.kill(first.pid, number)
@@ -136,7 +136,7 @@ def test_a_run_that_is_ended_leaves_nothing_that_the_next_one_waits_for(runs, nu
 
 
 @pytest.mark.rest
-def test_it_is_renewed_while_the_run_goes_on_and_not_taken_back_once_it_is_lost(runs):
+def test_the_lease_is_renewed_during_the_run_and_not_retaken_once_lost(runs):
     with runs.start(works=True):
         until(runs.look)
         runs.write(renewTime=LONG_AGO)
@@ -147,7 +147,7 @@ def test_it_is_renewed_while_the_run_goes_on_and_not_taken_back_once_it_is_lost(
 
 
 @pytest.mark.rest
-def test_one_that_nobody_renews_is_taken(runs):
+def test_a_lease_that_is_no_longer_renewed_is_taken_over(runs):
     """The host of the first run has crashed."""
     runs.leave(holderIdentity="gone", renewTime=LONG_AGO, leaseDurationSeconds=30, leaseTransitions=4)
     with runs.start(timeout=1) as second:
@@ -155,7 +155,7 @@ def test_one_that_nobody_renews_is_taken(runs):
 
 
 @pytest.mark.parametrize(("status", "warnings"), [(403, 1), (404, 0)])
-def test_where_there_can_be_none_the_run_goes_on(tmp_path, status, warnings):
+def test_a_run_continues_when_no_lease_can_be_created(tmp_path, status, warnings):
     """403: an account without the permissions gets a warning. 404: the namespace does not exist yet, so two runs cannot conflict."""
     cluster, methods = KeepingApi(), []
 
@@ -175,7 +175,7 @@ def test_where_there_can_be_none_the_run_goes_on(tmp_path, status, warnings):
     assert counts == [warnings, warnings]
 
 
-def test_check_mode_asks_for_nothing(tmp_path):
+def test_check_mode_requests_no_lease(tmp_path):
     runs = Runs(tmp_path, plays.kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1"), "llm-d")
     with runs.start():
         pass

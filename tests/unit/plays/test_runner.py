@@ -69,7 +69,7 @@ def run(project: Path, folder: Path, playbook: str, *options: str, hosts: t.Sequ
     ("playbook", "status", "name"),
     [("validate", "failed", "verdict"), ("diff", "failed", "drift"), ("diagnose", "successful", "diagnosis"), ("list_images", "successful", None)],
 )
-def test_a_job_needs_no_home_no_known_user_and_nothing_to_write_to(project: Path, tmp_path: Path, playbook: str, status: str, name: str | None) -> None:
+def test_a_job_runs_without_a_home_a_known_user_and_a_writable_project(project: Path, tmp_path: Path, playbook: str, status: str, name: str | None) -> None:
     job = run(project, tmp_path, playbook)
     whole = "\n".join(job.lines)
     assert job.status == status and "Traceback" not in whole, whole

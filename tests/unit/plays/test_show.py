@@ -78,7 +78,7 @@ def test_kinds_and_names_choose() -> None:
 
 
 @pytest.mark.parametrize("given", [("x", []), ([], "x"), ([{}], [])])
-def test_the_filter_takes_objects_and_the_same_of_ours(given: tuple[t.Any, t.Any]) -> None:
+def test_the_filter_refuses_arguments_that_are_not_matching_lists_of_objects(given: tuple[t.Any, t.Any]) -> None:
     with pytest.raises(AnsibleFilterError, match="takes the definitions"):
         shown_objects(*given)
 

@@ -16,7 +16,7 @@ ROLES = sorted(path.parts[-3] for path in (plays.ROOT / "roles").glob("*/tasks/m
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_each_role_names_its_first_task(role: str) -> None:
+def test_the_error_message_of_each_role_names_its_first_task(role: str) -> None:
     (block,) = yaml.safe_load((plays.ROOT / f"roles/{role}/tasks/main.yml").read_text(encoding="utf-8"))
     first = block["block"][0]
     message = yaml.safe_load((plays.ROOT / f"roles/{role}/vars/main.yml").read_text(encoding="utf-8"))[first["register"]]
@@ -29,7 +29,7 @@ def set_by(task: dict[str, t.Any]) -> set[str]:
 
 
 @pytest.mark.parametrize("playbook", sorted(path.name for path in (plays.ROOT / "playbooks").glob("*.yml")))
-def test_each_play_names_its_first_task(playbook: str) -> None:
+def test_the_error_message_of_each_play_names_its_first_task(playbook: str) -> None:
     for play in yaml.safe_load((plays.ROOT / "playbooks" / playbook).read_text(encoding="utf-8")):
         tasks = play.get("tasks", [])
         for name in (name for task in tasks[:-1] for name in set_by(task)):
@@ -47,18 +47,18 @@ def test_each_play_names_its_first_task(playbook: str) -> None:
         ("watch", "llm_d.inference.prerequisites : Compute what to deploy", "start at llm_d.inference.diagnose : Compute what to diagnose"),
     ],
 )
-def test_a_playbook_that_starts_behind_it_says_so(playbook: str, task: str, first: str) -> None:
+def test_a_playbook_started_after_its_first_task_names_that_task(playbook: str, task: str, first: str) -> None:
     done = plays.run("-i", "inventories/local", f"playbooks/{playbook}.yml", "--start-at-task", task)
     assert done.returncode == 2 and first in " ".join((done.stdout + done.stderr).split()), done.stdout
 
 
 @pytest.mark.rest
-def test_tags_that_skip_the_look_for_drift_are_refused() -> None:
+def test_tags_that_skip_the_comparison_for_drift_are_refused() -> None:
     done = plays.run("-i", "inventories/local", "playbooks/watch.yml", "--tags", "model_service")
     assert done.returncode == 2 and "nothing was compared: leave out --tags" in " ".join((done.stdout + done.stderr).split()), done.stdout
 
 
-def test_a_play_that_starts_behind_it_says_so(tmp_path: Path) -> None:
+def test_a_role_started_after_its_first_task_names_that_task(tmp_path: Path) -> None:
     (tmp_path / "play.yml").write_text("- hosts: localhost\n  gather_facts: false\n  roles: [llm_d.inference.validation]\n", encoding="utf-8")
     done = plays.run("-i", "inventories/local", str(tmp_path / "play.yml"), "--start-at-task", "llm_d.inference.validation : Validate the deployment")
     assert done.returncode == 2 and "start at llm_d.inference.validation : Compute what to validate" in done.stdout + done.stderr

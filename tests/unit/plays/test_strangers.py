@@ -91,7 +91,7 @@ def run(api: KeepingApi, tmp_path: Path, *tasks: Facts, **given: t.Any) -> tuple
         ("compare", there("ConfigMap", "a-compare")),
     ],
 )
-def test_a_role_by_itself_refuses_what_belongs_to_others(tmp_path: Path, name: str, foreign: Facts) -> None:
+def test_a_role_by_itself_refuses_foreign_objects(tmp_path: Path, name: str, foreign: Facts) -> None:
     api = KeepingApi(ready=True)
     api.apply(f"{DEPLOYMENTS}/a-epp-tls", "", deployment("a-epp-tls", OURS))
     kind = foreign["kind"]
@@ -102,7 +102,7 @@ def test_a_role_by_itself_refuses_what_belongs_to_others(tmp_path: Path, name: s
     assert {path: item for path, item in api.kept.items() if path not in PREPARED} == before
 
 
-def test_the_gpu_operator_by_itself_refuses_the_configuration_of_others(tmp_path: Path) -> None:
+def test_the_gpu_operator_role_by_itself_refuses_a_foreign_config_map(tmp_path: Path) -> None:
     """As with --tags gpu_operator, without a preflight before. Only the foreign namespace is used, and is not changed."""
     api, place = KeepingApi(ready=True), "/api/v1/namespaces/gpu-operator"
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "gpu-operator"}, "status": {"phase": "Active"}}
@@ -116,7 +116,7 @@ def test_the_gpu_operator_by_itself_refuses_the_configuration_of_others(tmp_path
     assert api.kept[name] is foreign and api.kept[place] == namespace
 
 
-def test_llm_d_adopt_takes_over(tmp_path: Path) -> None:
+def test_llm_d_adopt_takes_over_foreign_objects(tmp_path: Path) -> None:
     api = KeepingApi(ready=True)
     api.kept[f"{SPACE}/services/a"] = there("Service", "a")
     run(api, tmp_path, role("model_service"), llm_d_adopt=True)

@@ -101,7 +101,7 @@ def test_a_controller_that_another_instance_uses_stays(teardown, api):
     assert f"{NAMESPACES}/llm-d" not in api.kept, "unused objects are removed"
 
 
-def test_the_last_user_takes_the_controller_along_and_no_namespace_of_others(teardown, api):
+def test_the_last_user_removes_the_controller_and_keeps_shared_namespaces(teardown, api):
     api.kept["/apis/apps/v1/namespaces/llm-d/deployments/llama-decode"] = {"metadata": {"namespace": "llm-d", "name": "llama-decode", "labels": labels("b")}}
     rc, output, helm = teardown()
     assert helm and rc != 0, output  # this Helm fails
@@ -135,7 +135,7 @@ def test_a_move_away_leaves_the_old_controller_to_others(teardown, api):
     assert not {f"{NAMESPACES}/{CONTROLLER}", f"{ROOT}/gatewayclasses/envoy-gateway", *HOOKS} & set(api.kept) and f"{NAMESPACES}/llm-d" in api.kept
 
 
-def test_a_move_away_takes_no_gateway_that_others_use(teardown, api, monkeypatch):
+def test_a_provider_change_does_not_remove_a_gateway_that_others_use(teardown, api, monkeypatch):
     """Nor one in another namespace whose objects have the file's label."""
     monkeypatch.setitem(KINDS, ROOT, [*KINDS[ROOT], ("httproutes", "HTTPRoute", True)])
     gateway, route = f"{ROOT}/namespaces/edge/gateways/llm-d-gateway", f"{ROOT}/namespaces/shop/httproutes/search"
@@ -159,7 +159,7 @@ def test_a_move_away_takes_no_gateway_that_others_use(teardown, api, monkeypatch
     assert rc == 0 and gateway not in api.kept, output
 
 
-def test_an_operator_of_gpus_that_others_use_is_refused_before_anything_goes(teardown, api, root):
+def test_teardown_removes_nothing_while_others_use_the_gpu_operator(teardown, api, root):
     """The roles of playbooks/teardown.yml itself, in order; once the others are gone, the operator is removed."""
     home = f"{NAMESPACES}/gpu-operator"
     foreign = f"{NAMESPACES}/training/pods/bert-0"
@@ -183,7 +183,7 @@ def test_an_operator_of_gpus_that_others_use_is_refused_before_anything_goes(tea
     assert rc == 0 and home not in api.kept and f"{NAMESPACES}/llm-d" not in api.kept, output
 
 
-def test_a_gateway_and_weights_that_others_use_are_refused_before_anything_goes(teardown, api, root, monkeypatch):
+def test_teardown_removes_nothing_while_others_use_the_gateway_or_weights(teardown, api, root, monkeypatch):
     """The roles of playbooks/teardown.yml itself, in order; the gateway is reported first, and then the weights."""
     monkeypatch.setitem(KINDS, ROOT, [*KINDS[ROOT], ("httproutes", "HTTPRoute", True)])
     gateway, route = f"{ROOT}/namespaces/llm-d/gateways/llm-d-gateway", f"{ROOT}/namespaces/shop/httproutes/search"
@@ -206,7 +206,7 @@ def test_a_gateway_and_weights_that_others_use_are_refused_before_anything_goes(
         del api.kept[user], before[user]
 
 
-def test_weights_stay_with_their_namespace_until_they_are_given_up(teardown, api):
+def test_weights_and_their_namespace_stay_until_delete_claim_is_set(teardown, api):
     claim, server = f"{NAMESPACES}/llm-d/persistentvolumeclaims/llama-weights", "/apis/apps/v1/namespaces/llm-d/deployments/llama-decode"
     for path in (claim, server):
         api.kept[path] = {"metadata": {"namespace": "llm-d", "name": path.rpartition("/")[2], "labels": labels("llm-d")}}
@@ -236,7 +236,7 @@ def test_a_deployment_of_another_instance_stays_despite_an_own_name(teardown, ap
 
 @pytest.mark.parametrize("scrape", [True, False], ids=["scraped", "scraped before"])
 @pytest.mark.parametrize("served", [True, False], ids=["", "where nobody knows the kind"])
-def test_pod_monitors_go_with_what_they_name(teardown, api, monkeypatch, scrape, served):
+def test_teardown_removes_own_pod_monitors_and_keeps_foreign_ones(teardown, api, monkeypatch, scrape, served):
     """Also if the user's file no longer has them, and if the Prometheus operator was removed first; foreign ones are kept."""
     api.bare()
     monitors = "/apis/monitoring.coreos.com/v1"
@@ -261,7 +261,7 @@ def test_pod_monitors_go_with_what_they_name(teardown, api, monkeypatch, scrape,
 
 
 @pytest.mark.parametrize("watched", [True, False], ids=["watched", "watched before"])
-def test_alerts_and_dashboards_go_with_what_they_watch(teardown, api, monkeypatch, watched):
+def test_teardown_removes_own_alerts_and_dashboards_and_keeps_foreign_ones(teardown, api, monkeypatch, watched):
     """Also if the user's file no longer has them; foreign ones are kept."""
     api.bare()
     rules, pages, maps = "/apis/monitoring.coreos.com/v1", "/apis/perses.dev/v1alpha1", "/api/v1/namespaces/llm-d/configmaps"
@@ -323,7 +323,7 @@ def test_objects_that_users_added_keep_the_namespace_and_are_listed(teardown, ap
     assert api.kept == before if arguments else set(before) - set(api.kept) == set(ours)
 
 
-def test_a_namespace_that_others_have_left_goes(teardown, api):
+def test_a_namespace_is_removed_once_it_has_no_foreign_objects(teardown, api):
     path = f"{NAMESPACES}/llm-d/configmaps/notes"
     api.kept[path] = own(path)
     rc, output, _helm = teardown(roles=["prerequisites"], llm_d_gateway=PLAIN)
@@ -389,7 +389,7 @@ def test_a_namespace_with_a_deployment_of_the_other_account_stays(teardown, api)
     assert rc == 0 and server in api.kept and "the namespace llm-d stays: Deployment llm-d/llama-decode of instance llm-d" in words(output), output
 
 
-def test_a_controllers_namespace_that_others_use_stays_without_the_controller(teardown, api):
+def test_the_controller_is_removed_but_not_a_namespace_that_others_use(teardown, api):
     foreign, left = f"/apis/apps/v1/namespaces/{CONTROLLER}/deployments/grafana", f"{NAMESPACES}/{CONTROLLER}/secrets/envoy"
     api.kept |= {path: own(path) for path in (foreign, left)}
     del api.kept[RECORD]  # as if Helm had succeeded, too
@@ -401,7 +401,7 @@ def test_a_controllers_namespace_that_others_use_stays_without_the_controller(te
     assert rc == 0 and f"{NAMESPACES}/{CONTROLLER}" not in api.kept, output
 
 
-def test_a_release_in_a_namespace_that_is_not_ours_is_not_uninstalled(teardown, api):
+def test_a_release_in_a_foreign_namespace_is_not_uninstalled(teardown, api):
     api.kept[f"{NAMESPACES}/{CONTROLLER}"] = own(f"{NAMESPACES}/{CONTROLLER}")
     record = f"{NAMESPACES}/llm-d/configmaps/llm-d-prerequisites-record"
     api.kept[record] = {**own(record, "llm-d"), "data": {"releases": f"{CONTROLLER}/envoy-gateway"}}
@@ -410,7 +410,7 @@ def test_a_release_in_a_namespace_that_is_not_ours_is_not_uninstalled(teardown, 
     assert f"Namespace {CONTROLLER} is not ours, so that the release in it may be of others" in words(output)
 
 
-def test_a_gpu_operators_namespace_that_others_use_stays(teardown, api):
+def test_the_gpu_operators_namespace_stays_while_others_use_it(teardown, api):
     home, foreign = f"{NAMESPACES}/gpu-operator", f"{NAMESPACES}/gpu-operator/configmaps/notes"
     api.kept |= {home: own(home, "llm-d"), foreign: own(foreign)}
     gpus = {"llm_d_gpus": {"operator": "nvidia_helm"}, "llm_d_charts": {"envoy_gateway": "/charts", "gpu_operator": "/charts"}}

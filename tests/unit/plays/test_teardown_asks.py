@@ -114,7 +114,7 @@ def test_a_gateway_that_the_file_has_no_longer_is_refused_as_early(tmp_path, api
     assert api.kept == before
 
 
-def test_services_that_the_file_does_not_have_go_too_and_are_shown(tmp_path, api):
+def test_services_missing_in_the_file_are_shown_and_removed_too(tmp_path, api):
     """A file that keeps them prunes none; a teardown removes all of them, with the namespace."""
     chat, space = "/apis/apps/v1/namespaces/llm-d/deployments/chat-decode", f"{NAMESPACES}/llm-d"
     for given in ({}, {"llm_d_prune": {"services": False}, "llm_d_model_services": []}):
@@ -127,7 +127,7 @@ def test_services_that_the_file_does_not_have_go_too_and_are_shown(tmp_path, api
         assert not {chat, space} & set(api.kept)
 
 
-def test_each_cluster_has_to_be_confirmed(tmp_path, api):
+def test_teardown_prompts_unless_every_cluster_is_confirmed(tmp_path, api):
     (tmp_path / "host_vars").mkdir()
     (tmp_path / "host_vars/paris.yml").write_text("llm_d_confirm: true\n", encoding="utf-8")
     output = on_a_terminal(tmp_path, [b"\x03", b"a"], hosts=("paris", "berlin"))

@@ -102,7 +102,7 @@ TYPED = {"benchmark", "calibrate", "canary", "compare_scorers", "conformance", "
 
 @pytest.mark.rest
 @pytest.mark.parametrize("name", [name if name in TYPED else pytest.param(name, marks=pytest.mark.rest) for name in sorted({*NAMES} - LEFT_OUT)])
-def test_every_playbook_takes_texts(play: t.Callable[..., t.Any], name: str) -> None:
+def test_every_playbook_accepts_all_options_as_strings(play: t.Callable[..., t.Any], name: str) -> None:
     done = play(name, "--check", llm_d_image_registry=f"127.0.0.1:{closed_port()}")
     output = done.stdout + done.stderr
     assert not [words for words in TYPES if words in output] and "mistake" not in output, output
@@ -126,7 +126,7 @@ def test_true_is_true(play: t.Callable[..., t.Any]) -> None:
 
 
 @pytest.mark.rest
-def test_a_validation_takes_texts(play: t.Callable[..., t.Any]) -> None:
+def test_a_validation_accepts_its_options_as_strings(play: t.Callable[..., t.Any]) -> None:
     done = play("validate", validation_timeout="1", validation_request_timeout="1", validation_performance="no", validation_report="yes")
     output = done.stdout + done.stderr
     assert done.returncode == 2 and "claims hold" in output and "sim/servers" in output and not [words for words in TYPES if words in output], output

@@ -70,7 +70,7 @@ def run_playbook(root, tmp_path):
     return run
 
 
-def test_every_look_is_a_claim_and_the_play_fails_once(play):
+def test_every_check_is_a_claim_and_the_play_fails_once(play):
     def server(_handler, _method, _path, _body):
         return 200, {"Content-Type": SSE}, stream(chunk("To"), chunk("day", "length"), USAGE)
 
@@ -103,7 +103,7 @@ def test_every_look_is_a_claim_and_the_play_fails_once(play):
     assert done.stdout.count("platform/seen") >= 2 and "sk-token" not in done.stdout + page
 
 
-def test_nothing_that_is_absent_is_waited_for(play):
+def test_validation_does_not_wait_for_absent_objects(play):
     """With the default waits, which are minutes."""
     done, folder = play(validation_wait=60, validation_timeout=300)
     claims = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))["claims"]
@@ -138,12 +138,12 @@ def test_an_unusable_prometheus_fails_its_claims_and_the_play_fails_once(play, w
     assert "Traceback" not in done.stdout + done.stderr
 
 
-def test_in_check_mode_nothing_is_looked_at(play):
+def test_check_mode_validates_nothing_and_writes_no_files(play):
     done, folder = play("--check", validation_performance=True)
     assert done.returncode == 0 and "nothing was validated" in done.stdout and not folder.exists(), done.stdout + done.stderr
 
 
-def test_the_load_goes_by_the_role_s_tag_and_by_words_of_the_command_line(play):
+def test_the_load_test_runs_with_the_role_tag_and_options_as_strings(play):
     done, folder = play(
         "--tags",
         "validation",

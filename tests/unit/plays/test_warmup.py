@@ -85,14 +85,14 @@ def test_a_cold_cache_is_a_warning_and_does_not_stop_the_play(play):
     assert "WARNING" in done.stdout + done.stderr and f"prompts[0] ({len(PROMPT)} characters)" in " ".join((done.stdout + done.stderr).split())
 
 
-def test_without_a_warm_up_nothing_is_run(play):
+def test_the_warm_up_is_skipped_when_no_service_requests_one(play):
     done = play([])
     assert done.returncode == 0 and "changed=0 " in done.stdout and "failed=0" in done.stdout, done.stdout + done.stderr
     after = done.stdout.partition("present | Put the warm-up prompts")[2]
     assert after.splitlines()[1].startswith("skipping: [localhost]"), done.stdout
 
 
-def test_adapters_are_loaded_shown_before_and_a_second_run_changes_nothing(play):
+def test_adapters_are_loaded_once_and_check_mode_only_shows_the_diff(play):
     server = LoraServer(gone="/models/gone")
     with serve(server) as url:
         wanted = [{"name": "sim", "adapters": [{"name": "sql", "source": "/models/sql"}], "urls": [url]}]

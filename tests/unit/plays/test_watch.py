@@ -81,7 +81,7 @@ def test_a_stack_without_differences_is_left_alone(watch):
 
 
 @pytest.mark.rest
-def test_an_object_that_is_missing_has_the_file_deployed_again(watch):
+def test_a_missing_object_makes_watch_deploy_the_file_again(watch):
     _status, output, differing = watch(Cluster("HTTPRoute"))
     assert differing == ["HTTPRoute llm-d/sim"] and begun(output), output
 

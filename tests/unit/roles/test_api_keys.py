@@ -47,7 +47,7 @@ def asking(root: Path) -> t.Iterator[tuple[str, str, Facts]]:
                     yield f"{path.parent.parent.name}/{path.name}", module, options
 
 
-def test_each_task_names_the_secret(root: Path) -> None:
+def test_each_task_that_sends_requests_names_the_api_key_secret(root: Path) -> None:
     calls = list(asking(root))
     assert {module for _file, module, _options in calls} == {*ASKING, "vllm_health_info"} and len(calls) >= 12
     for file, module, options in calls:

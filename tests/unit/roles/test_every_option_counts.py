@@ -260,7 +260,7 @@ def test_the_files_are_right(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(OPTIONS) - set(CHECKED) - set(ALLOWING)))
-def test_it_changes_what_is_planned(name: str) -> None:
+def test_a_value_other_than_the_default_changes_the_plan(name: str) -> None:
     path, field = OPTIONS[name]
     tried = [RIGHT[name]] if name in RIGHT else list(values(field))
     for file, value in itertools.product(FILES, tried):
@@ -272,7 +272,7 @@ def test_it_changes_what_is_planned(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALLOWING)
-def test_it_allows_what_is_refused_without_it(name: str) -> None:
+def test_an_allowing_option_permits_a_file_that_is_refused_without_it(name: str) -> None:
     for file in FILES.values():
         refused = {**file, **ALLOWING[name]}
         allowed = written(refused, OPTIONS[name][0], True)
@@ -283,6 +283,6 @@ def test_it_allows_what_is_refused_without_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CHECKED)
-def test_it_is_held_against_the_rest(name: str) -> None:
+def test_a_value_that_conflicts_with_the_rest_of_the_file_is_refused(name: str) -> None:
     made = [written(file, OPTIONS[name][0], CHECKED[name]) for file in FILES.values()]
     assert [file for file in made if file and outcome(file) is None], "it is refused nowhere"

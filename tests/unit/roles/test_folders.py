@@ -25,11 +25,11 @@ def folder(role: str, host_folder: str, **given: t.Any) -> str:
 
 
 @pytest.mark.parametrize("role", ["benchmark", "calibrate", "compare"])
-def test_each_host_has_its_own(role: str) -> None:
+def test_a_given_results_folder_gets_a_subfolder_for_each_host(role: str) -> None:
     assert folder(role, "") == folder(role, "/a") == f"/out/{role}", "the folder of the plan is for one host already"
     assert folder(role, "", **{f"{role}_path": "/x"}) == "/x"
     assert folder(role, "/a", **{f"{role}_path": "/x"}) == "/x/a"
 
 
-def test_a_role_that_calls_another_gives_the_folder_of_the_host() -> None:
+def test_a_results_folder_from_a_calling_role_gets_no_host_subfolder() -> None:
     assert folder("benchmark", "/a", benchmark_path="/out/performance", benchmark_plan={"artifacts_dir": "/out"}) == "/out/performance"

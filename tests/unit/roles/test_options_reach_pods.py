@@ -132,7 +132,7 @@ def test_the_log_level_of_vllm_is_its_own_variable(level: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ["vllm", "simulator"])
-def test_the_image_is_taken_as_written(engine: str) -> None:
+def test_the_image_of_a_service_is_used_unchanged_despite_a_registry_mirror(engine: str) -> None:
     base = VLLM if engine == "vllm" else SIM
     own = {**base, "engine": {"type": engine, "image": "mine/server:v3"}}
     elsewhere = {"llm_d_image_registry": "registry.example.com", "llm_d_images": {engine: "other/server:v1"}, "llm_d_image_pull_policy": "Always"}
@@ -157,7 +157,7 @@ def test_the_endpoint_picker_has_the_requested_resources() -> None:
     assert container(SIM, "epp")["resources"] == {"requests": {"cpu": "8", "memory": "8Gi"}, "limits": {"memory": "16Gi"}}
 
 
-def test_further_labels_are_on_the_pods_and_select_nothing() -> None:
+def test_additional_labels_are_set_on_pods_and_not_in_selectors() -> None:
     service = {**SIM, "labels": {"example.com/team": "research", "tier": "gold"}}
     plain, labelled = objects(SIM), objects(service)
     deployment = labelled[("Deployment", "a-decode")]
@@ -169,14 +169,14 @@ def test_further_labels_are_on_the_pods_and_select_nothing() -> None:
     assert labelled[("InferencePool", "a")] == plain[("InferencePool", "a")] and labelled[("Service", "a")] == plain[("Service", "a")]
 
 
-def test_servers_go_where_they_were_sent() -> None:
+def test_the_node_selector_and_tolerations_are_set_on_the_pods() -> None:
     tolerations = [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}, {"key": "team", "value": "research"}]
     spec = pod({**VLLM, "node_selector": {"pool": "gpu"}, "tolerations": tolerations})["spec"]
     assert spec["nodeSelector"] == {"pool": "gpu"}
     assert spec["tolerations"] == tolerations
 
 
-def test_the_account_is_ours_or_one_that_is_there() -> None:
+def test_pods_use_their_own_or_the_named_existing_service_account() -> None:
     pulling = {"llm_d_image_pull_secrets": ["mirror"]}
     ours, named = objects(VLLM, **pulling), objects({**VLLM, "service_account": "bucket-reader"}, **pulling)
     assert ours[("ServiceAccount", "a")]["imagePullSecrets"] == [{"name": "mirror"}]
@@ -188,13 +188,13 @@ def test_the_account_is_ours_or_one_that_is_there() -> None:
     assert accounts == {"a-epp"}, "a foreign account is not written, and the endpoint picker keeps its own"
 
 
-def test_our_account_goes_when_another_is_named() -> None:
+def test_the_own_service_account_is_pruned_when_another_is_named() -> None:
     gone = pruned(definitions(plan(file_of(VLLM))), plan(file_of({**VLLM, "service_account": "other"})))
     assert gone == [("v1", "ServiceAccount", "llm-d", "a")]
 
 
 @pytest.mark.parametrize(("service", "seconds"), [(VLLM, 1800), (vllm(startup_timeout=2707), 2707), (SIM, 120)])
-def test_servers_have_the_time_that_a_model_takes_to_load(service: Facts, seconds: int) -> None:
+def test_startup_probe_and_deadlines_allow_the_time_to_load_the_model(service: Facts, seconds: int) -> None:
     deployment = objects(service)[("Deployment", "a-decode")]["spec"]
     server = deployment["template"]["spec"]["containers"][0]
     probe = server["startupProbe"]
@@ -299,7 +299,7 @@ def test_invalid_or_conflicting_options_are_refused_with_their_path(service: Fac
 
 
 @pytest.mark.parametrize("release", sorted(RELEASES))
-def test_every_release_line_takes_these_options_of_the_endpoint_picker(release: str) -> None:
+def test_every_release_line_accepts_endpoint_picker_args_and_resources(release: str) -> None:
     service = {**SIM, "scheduler": {"verbosity": 4, "args": ["--refresh-prometheus-metrics-interval=1s"], "resources": {"limits": {"memory": "1Gi"}}}}
     server = container(service, "epp", llm_d_release=release)
     assert {"--v=4", "--refresh-prometheus-metrics-interval=1s"} <= set(server["args"]) and server["resources"] == {"limits": {"memory": "1Gi"}}

@@ -152,7 +152,7 @@ def test_pods_keep_the_restricted_profile(made: Facts) -> None:
             assert not any("hostPath" in volume for volume in pod["volumes"])
 
 
-def test_odd_values_come_through_as_they_are() -> None:
+def test_values_with_special_characters_are_rendered_unchanged() -> None:
     odd = "{{ x }}: 'quoted' \"twice\" #\n- yes"
     service = {"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simulator", "env": {"ODD": odd}, "args": [odd]}}
     container = objects(plan(file_of([service])))[("Deployment", "a-decode")]["spec"]["template"]["spec"]["containers"][0]
@@ -164,7 +164,7 @@ def test_no_services_make_no_objects() -> None:
     assert not objects(plan(file_of([])))
 
 
-def test_the_gateway_asks_the_endpoint_picker_as_it_must() -> None:
+def test_envoy_gateway_calls_the_endpoint_picker_full_duplex_and_fail_closed() -> None:
     named = objects(plan(file_of([{"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}])))
     process = named[("EnvoyExtensionPolicy", "a-epp")]["spec"]["extProc"][0]
     assert process["failOpen"] is False, "Envoy Gateway refuses full duplex with failOpen"
@@ -185,13 +185,13 @@ def test_the_gateway_asks_the_endpoint_picker_as_it_must() -> None:
         ("a: {{ lookup('env', 'HOME') }}\n", "'lookup' is undefined"),
     ],
 )
-def test_a_template_that_asks_for_more_is_an_error(tmp_path: Path, text: str, words: str) -> None:
+def test_unsupported_expressions_in_a_template_are_errors(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "bad.yml.j2").write_text(text, encoding="utf-8")
     with pytest.raises(Exception, match=words):
         render(tmp_path / "bad.yml.j2", {"namespace": "x"})
 
 
-def test_the_gateway_never_asks_an_endpoint_picker_that_is_not_ready() -> None:
+def test_only_the_events_service_publishes_addresses_of_unready_pods() -> None:
     service = {"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simulator"}, "scheduler": {"preset": "precise_prefix"}}
     named = objects(plan({**file_of([service]), "llm_d_release": "scheduler-0.7"}))
     assert "publishNotReadyAddresses" not in named[("Service", "a-epp")]["spec"]
@@ -215,7 +215,7 @@ def test_no_value_is_printed_as_yaml_would_read_it(root: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["on", "no", "y", "null", "405", "2025", "1e3", "0x1f", "1-2-3", "2025-01-01"])
-def test_a_name_that_yaml_reads_as_something_else_stays_a_name(name: str) -> None:
+def test_names_that_yaml_reads_as_other_types_are_rendered_as_strings(name: str) -> None:
     service = {"name": name if name[0].isalpha() else "m", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}
     for provider in ("envoy_gateway", "istio", "standalone", "gke"):
         if provider in ("istio", "standalone") and service["name"] == "m":

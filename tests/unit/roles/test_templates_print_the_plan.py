@@ -295,7 +295,7 @@ def constants() -> dict[tuple[str, str], set[t.Any]]:
     return by_place
 
 
-def test_a_template_says_by_itself_what_is_listed_here_and_nothing_else() -> None:
+def test_templates_contain_exactly_the_listed_constants() -> None:
     by_kind: dict[str, dict[str, set[t.Any]]] = {}
     for (kind, path), values in constants().items():
         by_kind.setdefault(kind, {})[path] = values

@@ -100,7 +100,7 @@ def scalars(fields: t.Mapping[str, Field], path: str = "") -> t.Iterator[tuple[s
             yield from scalars((inner.options if inner else None) or {}, f"{path}{name}.")
 
 
-def test_every_option_takes_a_text() -> None:
+def test_every_boolean_or_number_option_accepts_a_string() -> None:
     """All options of the schema, so that new ones are tested too."""
     tried = list(scalars(VARIABLES))
     assert len(tried) > 80
@@ -132,13 +132,13 @@ SIM = {"name": "sim", "model": {"served_name": "m"}, "engine": {"type": "simulat
         ),
     ],
 )
-def test_the_scheduler_block_takes_texts_for_weights_and_parameters(scheduler: dict[str, t.Any], same: dict[str, t.Any]) -> None:
+def test_the_scheduler_block_accepts_strings_for_weights_and_parameters(scheduler: dict[str, t.Any], same: dict[str, t.Any]) -> None:
     service = {"name": "llama", "model": {"uri": "hf://org/m"}}
     converted, typed = (plan({"llm_d_model_services": [{**service, "scheduler": block}]})["services"][0] for block in (scheduler, same))
     assert converted["scheduler"]["config"] == typed["scheduler"]["config"] and converted["servers"] == typed["servers"]
 
 
-def test_a_weight_that_is_none_is_refused() -> None:
+def test_a_weight_that_is_not_a_number_is_refused() -> None:
     (problem,) = problems({"llm_d_model_services": [{**SIM, "scheduler": {"scorers": {"queue": "much"}}}]})
     assert str(problem) == "llm_d_model_services[0].scheduler.scorers.queue: 'much' is not a weight. Write a number, or 0 to remove the scorer."
 

@@ -614,14 +614,14 @@ def test_rules_of_schedules_that_are_refused(configured, rule, expected):
         ("GET", "projects/?colour=red", None, 400, {"detail": "Project has no field named 'colour'"}),
     ],
 )
-def test_other_refusals(configured, method, path, body, status, expected):
+def test_forbidden_changes_and_unknown_paths_get_the_errors_of_awx(configured, method, path, body, status, expected):
     api, ids = configured
     target = f"/api/v2/{path.format(**ids)}"
     assert call(api, method, target if "?" in target else f"{target}/", filled(body, ids)) == (status, expected)
 
 
 @pytest.mark.parametrize("login", ["", "Bearer wrong", "Basic " + base64.b64encode(b"admin:wrong").decode()])
-def test_nobody_unknown_gets_in(api, login):
+def test_invalid_credentials_are_refused_except_for_ping(api, login):
     status, answer = call(api, "GET", "/api/v2/me/", login=login)
     assert (status, answer["detail"][:51]) == (401, "Authentication credentials were not provided. To es")
     assert call(api, "GET", "/api/v2/ping/", login=login)[0] == 200
@@ -662,7 +662,7 @@ def test_a_project_is_pending_at_first_and_has_the_playbooks_of_its_checkout(api
     assert make(api, "projects", name="elsewhere", scm_type="git", scm_url="https://git.example.com/nothing")["last_update_failed"]
 
 
-def test_a_patch_answers_the_keys_of_a_get_and_changes_nothing_when_nothing_is_new(api, ids):
+def test_a_patch_returns_the_keys_of_a_get_and_equal_values_change_nothing(api, ids):
     """The modules report a difference between the two as a change."""
     for kind in ("organizations", "credentials", "projects", "inventories", "job_templates", "workflow_job_template_nodes", "schedules"):
         before = api.objects(kind)[-1]
@@ -792,7 +792,7 @@ def test_a_configuration_without_a_mistake_has_no_complaints(api, ids):
     assert [text for text in api.complaints if "(asks): survey: checks: the default of a multiselect" not in text] == []
 
 
-def test_requests_at_once_are_one_after_the_other(api):
+def test_concurrent_requests_are_handled_one_after_the_other(api):
     answers = []
 
     def add():

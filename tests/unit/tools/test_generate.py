@@ -24,7 +24,7 @@ def load(root: Path) -> t.Any:
     return module
 
 
-def test_nothing_is_stale(root: Path) -> None:
+def test_no_generated_file_is_stale(root: Path) -> None:
     stale = [str(path.relative_to(root)) for path in load(root).stale()]
     assert not stale, f"run `make generate`: {stale}"
 
@@ -52,7 +52,7 @@ def test_an_inventory_of_the_user_is_not_among_those_that_are_shipped(tmp_path: 
     assert manifests.names() == ["shipped"]
 
 
-def test_the_page_on_the_endpoint_picker_says_what_every_plugin_does() -> None:
+def test_the_endpoint_picker_page_describes_every_plugin() -> None:
     from plugins.module_utils.epp.catalog.plugins import PLUGINS
     from tools.endpoint_picker import MEANING, page, parameters
 

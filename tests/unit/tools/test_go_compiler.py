@@ -29,7 +29,7 @@ def cache_folder(tmp_path):
     shutil.rmtree(tmp_path / "cache", ignore_errors=True)
 
 
-def test_a_host_without_go_gets_the_pinned_one(cache, tmp_path):
+def test_a_host_without_go_gets_the_pinned_go_version(cache, tmp_path):
     variables = role_variables(local_cluster_cache=str(cache))
     tasks = yaml.safe_load((ROLE / "tasks/build.yml").read_text(encoding="utf-8"))
     (task,) = [each for each in tasks if "__local_cluster_go_package" in str(each)]

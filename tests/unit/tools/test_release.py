@@ -81,7 +81,7 @@ def test_a_release_that_cannot_be_made_is_refused_and_changes_nothing(checkout: 
 
 
 @pytest.mark.rest
-def test_its_files_can_be_checked_by_those_who_install_it(checkout: Checkout, tmp_path: Path) -> None:
+def test_release_files_can_be_verified_by_checksum_and_signature(checkout: Checkout, tmp_path: Path) -> None:
     for _again in range(2):
         done = checkout.release("9.8.7", "--key", "me@example.com")
         assert done.returncode == 0, done.stderr

@@ -21,7 +21,7 @@ def test_each_page_of_the_guides_is_in_the_menu_once() -> None:
     assert menu == sorted({path.stem for path in (ROOT / "docs").glob("*.md")} | MADE)
 
 
-def test_each_role_of_the_reference_has_a_page_for_users() -> None:
+def test_each_role_of_the_reference_has_an_argument_spec() -> None:
     assert not [name for name in site.ROLES if not (ROOT / "roles" / name / "meta/argument_specs.yml").is_file()]
 
 

@@ -77,7 +77,7 @@ def test_a_refused_or_silent_server_loses_all():
     assert len(report.lost) == report.sent > 0 and "TimeoutError" in report.lost[0][1]
 
 
-def test_requests_leave_at_their_time_whatever_the_answers_do():
+def test_requests_are_sent_on_schedule_even_if_answers_are_slow():
     def slow(handler, method, path, body):
         time.sleep(0.3)
         return good()(handler, method, path, body)

@@ -38,7 +38,7 @@ def test_the_first_failure_ends_the_gate_but_for_what_always_runs(tmp_path: Path
     assert "make test: RED" in shown and f"FAILED: no server\n          whole log: {bad['log']}\n" in shown and "it is well\n" in shown
 
 
-def test_the_commands_of_the_virtual_environment_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_virtual_environment_comes_first_in_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also with a shim, which puts the commands of its own Python before them."""
     monkeypatch.setenv("PATH", f"/somewhere/versions/3.11/bin:{steps.ROOT}/.venv/bin:/usr/bin:/bin")
     steps.run(Step("path", "echo $PATH"), tmp_path / "log")
@@ -94,7 +94,7 @@ sys.exit(runpy.run_path({str(steps.ROOT / "tests/gate")!r})["run"](listed, pathl
     assert [each["state"] for each in json.loads((tmp_path / "gate.json").read_text(encoding="utf-8"))["steps"]] == ["stopped", "not run", "ok"]
 
 
-def test_nightly_goes_on_and_tries_failures_once_more(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_nightly_run_goes_on_after_failures_and_retries_each_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     listed = {
         "flaky": {"command": f"[ -e {tmp_path}/second ] || {{ touch {tmp_path}/second; exit 1; }}", "minutes": 1},
         "broken": {"command": "echo no; exit 1", "minutes": 1, "known": "upstream's defect"},
@@ -131,18 +131,18 @@ def test_nightly_goes_on_and_tries_failures_once_more(tmp_path: Path, capfd: pyt
         ("", "no output"),
     ],
 )
-def test_the_line_that_says_what_failed(log: str, line: str) -> None:
+def test_the_line_that_states_the_failure_is_extracted_from_the_log(log: str, line: str) -> None:
     assert steps.telling_line(log) == line
 
 
-def test_the_gate_runs_the_product_from_nothing_to_the_verdict_and_back() -> None:
+def test_the_gate_runs_every_phase_of_the_default_molecule_scenario() -> None:
     """The scenario `default` of molecule: a real stack, a second run that changes nothing, its verdict, its removal."""
     commands = [command.split() for each in GATE["STEPS"] for command in each.command.split(" && ")]
     done = [words[1] for words in commands if words[0] == "molecule"]
     assert done == ["reset", "prepare", "check", "converge", "idempotence", "verify", "cleanup", "reset"]
 
 
-def test_each_step_of_the_lists_calls_what_exists(root: Path) -> None:
+def test_gate_and_nightly_steps_name_existing_scripts_and_scenarios(root: Path) -> None:
     """Scripts of this checkout and scenarios of molecule exist, and each scenario is in one of the lists."""
     listed = yaml.safe_load((root / "tests/nightly.yml").read_text(encoding="utf-8"))
     commands = [each.command for each in GATE["STEPS"]] + [entry["command"] for entry in listed.values()]

@@ -73,6 +73,6 @@ def test_outdated_unknown_and_invalid_versions_are_reported(root: Path, tmp_path
 
 
 @pytest.mark.parametrize("text", ["", "- a\n", "a: [\n"])
-def test_a_file_that_is_none_is_refused(root: Path, tmp_path: Path, text: str) -> None:
+def test_an_invalid_versions_file_is_refused_without_a_traceback(root: Path, tmp_path: Path, text: str) -> None:
     status, lines = check(root, tmp_path, text)
     assert status == 2 and "newest.yml: " in lines[0] and "Traceback" not in "".join(lines)

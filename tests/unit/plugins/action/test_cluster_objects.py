@@ -19,7 +19,7 @@ MESSAGE = (
 )
 
 
-def test_a_module_that_cannot_say_why_it_failed(monkeypatch):
+def test_an_unreachable_api_server_is_reported_in_place_of_a_type_error(monkeypatch):
     def gone(*_arguments, **_options):
         raise TypeError(MESSAGE)
 
@@ -32,7 +32,7 @@ def test_a_module_that_cannot_say_why_it_failed(monkeypatch):
     assert action._task.diff is False
 
 
-def test_events_that_cannot_be_created_change_nothing_of_the_result(monkeypatch):
+def test_events_that_cannot_be_created_do_not_change_the_result(monkeypatch):
     """The API server stops once the objects are applied."""
     made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}}
     calls = []
@@ -53,7 +53,7 @@ def test_events_that_cannot_be_created_change_nothing_of_the_result(monkeypatch)
 
 
 @pytest.mark.parametrize(("foreign", "applied"), [("keep", ["b"]), ("refuse", []), ("take", ["a", "b"])])
-def test_objects_of_others_are_kept_or_refused_or_taken(monkeypatch, foreign, applied):
+def test_the_foreign_option_keeps_refuses_or_takes_over_foreign_objects(monkeypatch, foreign, applied):
     theirs, new = ({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "n"}} for name in "ab")
     calls = []
 
@@ -105,7 +105,7 @@ def test_a_cluster_scoped_object_stays_in_the_applyset_that_has_it(monkeypatch):
     ("report", {"error": {"status": 422, "msg": "a is invalid"}}, False),
     ("report", {"failed": True, "msg": "no route to host"}, True),
 ])  # fmt: skip
-def test_refusals_fail_the_task_or_are_reported_and_a_call_that_reaches_nobody_fails_it(monkeypatch, refused, answer, failed):
+def test_refusals_fail_the_task_or_are_reported_but_connection_errors_fail_it(monkeypatch, refused, answer, failed):
     made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}}
     monkeypatch.setattr(ActionModule, "_execute_module", lambda _action, **_options: dict(answer))
     action = ActionModule.__new__(ActionModule)
@@ -128,7 +128,7 @@ def test_objects_are_deleted_with_foreground_propagation(monkeypatch):
 
 
 @pytest.mark.parametrize("check_mode", [False, True])
-def test_a_namespace_goes_last_and_only_without_anything_of_others(monkeypatch, check_mode):
+def test_a_namespace_is_deleted_last_and_kept_if_it_holds_foreign_objects(monkeypatch, check_mode):
     """The objects that this call deletes are passed to the check of its contents, since they may still exist."""
     full, empty, config = ({"apiVersion": "v1", "kind": kind, "metadata": {"name": name}} for kind, name in KINDS)
     summary, calls = "the namespace full stays: it holds 2 objects that are not deleted", []
@@ -165,7 +165,7 @@ def test_a_namespace_goes_last_and_only_without_anything_of_others(monkeypatch, 
     }
 
 
-def test_a_look_at_a_namespace_that_fails_deletes_none(monkeypatch):
+def test_no_namespace_is_deleted_if_listing_its_contents_fails(monkeypatch):
     space, calls = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}}, []
 
     def answer(_action, module_name, **_options):
@@ -209,7 +209,7 @@ def test_a_diff_shows_a_configuration_line_by_line(monkeypatch):
     assert before == after.replace("6", "2")
 
 
-def test_a_diff_says_that_an_argument_has_another_secret(monkeypatch):
+def test_a_diff_shows_that_a_hidden_secret_in_an_argument_has_changed(monkeypatch):
     """Otherwise a Deployment of which only the key changes is replaced with an empty diff."""
     made = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a", "namespace": "b"}}
     old, new = ({"spec": {"replicas": 1, "template": {"spec": {"containers": [{"args": ["--api-key", key]}]}}}} for key in ("planted", "planted-2"))
@@ -219,7 +219,7 @@ def test_a_diff_says_that_an_argument_has_another_secret(monkeypatch):
 
 
 @pytest.mark.parametrize(("state", "calls"), [("absent", [["Service", "ConfigMap"], ["Secret"]]), ("present", [["Secret"], ["ConfigMap", "Service"]])])
-def test_secrets_are_there_before_what_reads_them_and_go_after_it(monkeypatch, state, calls):
+def test_secrets_are_applied_before_other_objects_and_deleted_after_them(monkeypatch, state, calls):
     items = [{"apiVersion": "v1", "kind": kind, "metadata": {"name": "a", "namespace": "b"}} for kind in ("Secret", "ConfigMap", "Service")]
     kinds = []
 
@@ -234,7 +234,7 @@ def test_secrets_are_there_before_what_reads_them_and_go_after_it(monkeypatch, s
     assert kinds == calls
 
 
-def test_secrets_go_in_a_call_of_their_own_after_their_namespaces():
+def test_secrets_are_applied_in_a_separate_call_after_namespaces():
     space, secret, rest = ({"apiVersion": "v1", "kind": kind, "metadata": {"name": "cm"}} for kind in ("Namespace", "Secret", "ConfigMap"))
     assert batches([rest, secret, space]) == [[space], [secret], [rest]]
     assert batches([rest, space]) == [[rest, space]] and batches([]) == []

@@ -51,20 +51,20 @@ def run_play(root, tmp_path):
 
 
 @needs_go
-def test_check_mode_says_what_would_be_built_and_builds_nothing(play, tmp_path):
+def test_check_mode_reports_the_binaries_to_build_and_builds_nothing(play, tmp_path):
     result, _output = play("--check")
     assert result["changed"] and result["built"] == ["hello"] and result["copied"] == []
     assert result["binaries"] == {"hello": str(tmp_path / "cache/bin/hello")} and result["go_version"].startswith("go1.")
     assert not (tmp_path / "cache").exists()
 
 
-def test_check_mode_takes_it_that_a_compiler_will_be_installed(play):
+def test_check_mode_assumes_that_a_missing_go_compiler_will_be_installed(play):
     result, _output = play("--check", go_minimum="99.0.0")
     assert result["changed"] and result["built"] == ["hello"] and "failed" not in result
 
 
 @needs_go
-def test_a_build_shows_its_progress_and_the_next_run_has_nothing_to_do(play, tmp_path):
+def test_a_build_shows_its_progress_and_a_second_run_builds_nothing(play, tmp_path):
     result, output = play()
     assert result["changed"] and os.access(tmp_path / "cache/bin/hello", os.X_OK)
     assert "    building hello (1 of 1)\n" in output and "    built hello in " in output
@@ -88,6 +88,6 @@ def test_a_source_that_does_not_compile_is_the_compilers_words_without_a_traceba
     ({"assets": [{"source": "/x", "module": "a", "path": "b"}]}, "dest"),
     ({"binaris": []}, "binaris"),
 ])  # fmt: skip
-def test_mistakes_are_one_line(play, options, message):
+def test_mistakes_are_reported_in_one_line_without_a_traceback(play, options, message):
     result, output = play(**options)
     assert "FAILED!" in output and message in result["msg"] and "Traceback" not in result["msg"] and "__init__" not in result["msg"]

@@ -54,7 +54,7 @@ def _play(root: Path, tmp_path: Path) -> Play:
     return Play(root, tmp_path)
 
 
-def test_all_mistakes_are_shown_in_lines_and_nothing_runs_after(play: Play) -> None:
+def test_all_mistakes_are_reported_together_before_any_change(play: Play) -> None:
     services = [
         {**SIM, "replicas": -1, "scheduler": {"preset": "balancd"}, "modle": {}},
         {**SIM, "name": "Sim_1"},
@@ -79,7 +79,7 @@ def test_all_mistakes_are_shown_in_lines_and_nothing_runs_after(play: Play) -> N
 
 
 @pytest.mark.rest
-def test_a_mapping_for_the_list_is_one_clear_line(play: Play) -> None:
+def test_a_mapping_in_place_of_a_list_is_refused_in_one_line(play: Play) -> None:
     shown = play.run({**CHARTS, "llm_d_model_services": {"sim": SIM}}).stdout
     # It may hold secrets, in engine.env.
     assert "llm_d_model_services: (not shown) is a mapping" in shown and "is a mapping (key: value), not a list. Put '- ' in front of each element." in shown

@@ -112,7 +112,7 @@ def _run(root, tmp_path):
     return run
 
 
-def test_the_number_is_given_up_and_never_changes(run):
+def test_ownership_of_replicas_is_given_up_without_changing_their_number(run):
     api = Api(others={3: 6})
     # fixed, dry run of what follows, scaled (given up first), scaled while an autoscaler takes it, scaled by that, fixed once more
     changed = run(api, FIXED_NUMBER, SCALED, SCALED, SCALED, SCALED, FIXED_NUMBER, check={1})
@@ -129,6 +129,6 @@ def test_an_autoscaler_that_is_quicker_than_we_are_keeps_what_it_wants(run):
 
 
 @pytest.mark.rest
-def test_a_new_one_begins_with_one_and_belongs_to_nobody(run):
+def test_a_new_autoscaled_deployment_has_one_replica_without_a_field_owner(run):
     api = Api()
     assert run(api, SCALED, SCALED) == ["True", "False"] and api.history == [1, 1] and api.owners == set()

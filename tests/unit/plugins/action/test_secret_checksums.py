@@ -70,7 +70,7 @@ def _api():
         yield api
 
 
-def test_a_new_token_replaces_the_servers_and_nothing_else_does(root, tmp_path, api):
+def test_only_a_changed_token_changes_the_pod_template_of_its_deployment(root, tmp_path, api):
     apply = {"host": api.url, "api_key": "sesame-open", "definitions": [DEPLOYMENT]}
     tasks = [{"name": f"Apply, time {number}", "llm_d.inference.cluster_objects": apply, "register": f"time_{number}"} for number in range(1, 5)]
     tasks.append({"name": "Show", "ansible.builtin.debug": {"msg": "{{ [time_1, time_2, time_3, time_4] | map(attribute='changed') | join(' ') }}"}})

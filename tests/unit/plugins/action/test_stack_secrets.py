@@ -110,7 +110,7 @@ def shown(text):
     return [value for value in VALUES if value in text]
 
 
-def test_they_are_made_once_and_no_value_is_shown(play, store):
+def test_secrets_are_created_once_and_their_values_are_never_shown(play, store):
     rc, output, everything = play()
     assert rc == 0, output
     assert base64.b64decode(store.kept[ROOM + "llm-d-model-token"]["data"]["HF_TOKEN"]).decode() == TOKEN
@@ -148,13 +148,13 @@ def test_a_module_run_by_another_interpreter_shows_no_secret_value(play, store, 
     assert len(store.kept) == 2 and shown(everything) == []
 
 
-def test_a_refusal_says_why_and_not_what(play, store):
+def test_a_refusal_of_the_api_server_is_reported_without_secret_values(play, store):
     store.refusal = {"code": 403, "reason": "Forbidden", "message": 'secrets "llm-d-model-token" is forbidden: User "weak" cannot patch resource'}
     rc, output, everything = play()
     assert rc != 0 and "is forbidden: User" in output and shown(everything) == []
 
 
-def test_someone_elses_secret_is_refused_or_taken_over(play, store):
+def test_a_foreign_secret_is_refused_or_taken_over(play, store):
     theirs = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "llm-d-model-token", "namespace": "llm-d", "labels": {}}, "data": {"HF_TOKEN": "eA=="}}
     store.kept[ROOM + "llm-d-model-token"] = theirs
     rc, output, everything = play()

@@ -14,7 +14,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.report.text import
 STAYS = "the controller gateway.envoyproxy.io/gatewayclass-controller stays, and with it what it needs: Gateway llm-d/llm-d-gateway of instance llm-d"
 
 
-def test_sentences_are_wrapped_and_nothing_else(monkeypatch):
+def test_sentences_are_wrapped_but_commands_and_table_rows_are_not(monkeypatch):
     monkeypatch.setattr("ansible_collections.llm_d.inference.plugins.filter.readable.shows_yaml", lambda: False)
     assert LINE + MARGIN == 80
     lines = readable([STAYS, "short"], wrap=True)
@@ -28,7 +28,7 @@ def server(name, healthy=True, **took):
     return {"server": name, "healthy": healthy, "checks": checks}
 
 
-def test_each_server_is_a_row_and_each_answer_a_column():
+def test_the_health_table_has_a_row_per_server_and_a_column_per_request():
     good = {
         "item": [{"name": "sim"}, {"label_selector": "a=b,llm-d.ai/role=decode"}],
         "engine": "vllm",
@@ -47,7 +47,7 @@ def test_each_server_is_a_row_and_each_answer_a_column():
     ]
 
 
-def test_a_group_without_servers_says_why():
+def test_the_health_table_reports_why_a_group_has_no_servers():
     assert health_table([{"item": [{"name": "sim"}, {"label_selector": "llm-d.ai/role=prefill"}], "failed": True, "msg": "no pod is selected"}]) == [
         "sim, prefill: 0 of 0 servers answer",
         "  no pod is selected",
@@ -56,6 +56,6 @@ def test_a_group_without_servers_says_why():
 
 
 @pytest.mark.parametrize("results", [None, "text", [{"item": "a"}], [1]])
-def test_other_results_are_refused(results):
+def test_the_health_table_refuses_invalid_results(results):
     with pytest.raises(AnsibleFilterError, match="health_table takes"):
         health_table(results)

@@ -45,7 +45,7 @@ def test_a_measurement(call, certificate, known, processes):
 
 
 @pytest.mark.parametrize("stranger", [False, True])
-def test_a_measurement_that_is_not_let_in_sends_nothing(call, certificate, other_certificate, stranger):
+def test_a_measurement_refused_by_the_tls_server_sends_no_request(call, certificate, other_certificate, stranger):
     requests = []
     shown = {"client_cert": other_certificate[0], "client_key": other_certificate[1]} if stranger else {}
     with serve(lambda *args: requests.append(1) or answer(), certificate, mutual=True) as url:

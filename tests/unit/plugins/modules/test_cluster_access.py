@@ -37,11 +37,11 @@ def test_a_request_that_is_refused_is_an_answer(call: t.Any, status: int, end: s
     assert "planted" not in user_output(result)
 
 
-def test_no_answer_is_none(call: t.Any) -> None:
+def test_an_unreachable_api_server_is_reported_as_not_reached(call: t.Any) -> None:
     result = call(cluster_access, host=f"http://127.0.0.1:{closed_port()}", api_key="sk-planted", **LOOK)
     assert result["failed"] and result["reached"] is False
 
 
-def test_a_server_that_is_none(call: t.Any) -> None:
+def test_a_server_that_is_no_api_server_counts_as_not_reached(call: t.Any) -> None:
     with serve(lambda *_request: (200, {"Content-Type": JSON}, "{}")) as url:
         assert call(cluster_access, host=url, api_key="sk-planted")["reached"] is False

@@ -91,7 +91,7 @@ def changed(**port: t.Any) -> Facts:
 
 
 @pytest.mark.parametrize("check", [False, True])
-def test_nothing_but_dry_runs_is_sent(compare: t.Any, check: bool) -> None:
+def test_only_reads_and_dry_runs_are_sent_to_the_api_server(compare: t.Any, check: bool) -> None:
     api = Api(SERVICE)
     result = compare(api, SERVICE, check=check)
     assert result["ok"] and result["objects"] == [] and result["lines"] == [] and not result["changed"]
@@ -99,7 +99,7 @@ def test_nothing_but_dry_runs_is_sent(compare: t.Any, check: bool) -> None:
 
 
 @pytest.mark.parametrize("refuses", [0, 403, 422])
-def test_a_field_that_differs_is_named_whatever_the_dry_run_says(compare: t.Any, refuses: int) -> None:
+def test_a_differing_field_is_reported_even_if_the_dry_run_is_refused(compare: t.Any, refuses: int) -> None:
     result = compare(Api(changed(targetPort=9), refuses=refuses), SERVICE)
     assert not result["ok"] and result["lines"] == ["Service llm-d/sim: spec.ports[port=80].targetPort is 9, planned: 8000"]
     assert result["objects"][0]["differences"] == [{"field": "spec.ports[port=80].targetPort", "found": "9", "planned": "8000", "by": "", "at": ""}]
@@ -129,13 +129,13 @@ def test_missing_and_unreadable_objects_are_reported(compare: t.Any) -> None:
     assert "forbidden" in result["objects"][1]["problem"]
 
 
-def test_a_namespace_of_someone_else_is_theirs(compare: t.Any) -> None:
+def test_missing_labels_of_a_foreign_namespace_are_no_drift(compare: t.Any) -> None:
     theirs = item("Namespace", "llm-d")
     theirs["metadata"]["labels"] = {}
     assert compare(Api(theirs), item("Namespace", "llm-d"))["ok"]
     assert not compare(Api(), item("Namespace", "llm-d"))["ok"]
 
 
-def test_no_api_server_is_one_line(call: t.Any) -> None:
+def test_an_unreachable_api_server_is_reported_in_one_line(call: t.Any) -> None:
     result = call(cluster_drift, host="http://127.0.0.1:1", definitions=[SERVICE])
     assert result["failed"] and "\n" not in result["msg"]

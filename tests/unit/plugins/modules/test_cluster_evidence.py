@@ -87,13 +87,13 @@ def test_a_page_that_is_too_long_is_cut_between_lines(kept):
     assert SECRET[:6] not in page
 
 
-def test_the_page_of_a_proxy_is_elsewhere_and_none_is_a_line(kept):
+def test_proxy_metrics_are_read_and_missing_metrics_pages_are_recorded(kept):
     lines = metrics(kept(of_envoy)[0])[0].splitlines()
     assert lines[0].endswith(": 404") and "GET /stats/prometheus of Pod llm-d/sim-decode-" in lines[1] and lines[2:] == ["envoy_server_live 1"]
     assert [line.rpartition(": ")[2] for line in metrics(kept(neither)[0])[0].splitlines()] == ["404", "404"]
 
 
-def test_a_capture_takes_the_place_of_the_one_before(kept, tmp_path):
+def test_a_capture_replaces_the_previous_one_and_keeps_foreign_files(kept, tmp_path):
     """As a whole: no files of earlier pods are among the new ones. Files of others stay."""
     before, _seconds = kept(neither, more=[{"api_version": "v1", "kind": "Service", "namespace": NAMESPACE, "name": "sim-epp"}])
     gone = {name for name in before if name.startswith("service-llm-d-sim-epp")}
@@ -107,7 +107,7 @@ def test_a_capture_takes_the_place_of_the_one_before(kept, tmp_path):
     assert after["notes.txt"] == "mine" and (tmp_path / "outside.txt").read_text(encoding="utf-8") == "mine"
 
 
-def test_without_an_api_server_the_capture_before_stays(call, kept, monkeypatch, tmp_path):
+def test_the_previous_capture_stays_when_the_api_server_is_unreachable(call, kept, monkeypatch, tmp_path):
     before, _seconds = kept(neither)
     monkeypatch.setenv("K8S_AUTH_HOST", f"http://127.0.0.1:{closed_port()}")
     assert call(cluster_evidence, resources=DEPLOYMENTS, path=str(tmp_path / "kept"))["failed"]

@@ -113,7 +113,7 @@ def test_an_existing_folder_is_refused_before_any_request_to_the_cluster(call, a
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../mine", "a/b", "/etc/mine", "-x", ".mine", "a b", "x" * 64, "mine\n"])
-def test_a_name_that_is_none_is_refused(call, tmp_path, name):
+def test_an_invalid_inventory_name_is_refused(call, tmp_path, name):
     done = call(cluster_inventory, host="https://127.0.0.1:1", api_key="sesame-open", name=name)
     assert done["failed"] and "is no name for an inventory: write 1 to 63 letters, digits, - and _" in done["msg"] and not list(tmp_path.iterdir())
 
@@ -143,14 +143,14 @@ def test_a_class_without_its_controllers_permissions_still_counts(call, api, tmp
     assert file_of(tmp_path / "inventories/mine")["llm_d_gateway"]["provider"] == "istio"
 
 
-def test_a_cluster_that_does_not_answer_is_one_line_and_leaves_nothing(call, tmp_path):
+def test_an_unreachable_cluster_is_reported_and_no_folder_is_created(call, tmp_path):
     port = closed_port()
     done = call(cluster_inventory, host=f"http://127.0.0.1:{port}", api_key="sesame-open", name="mine")
     assert done["failed"] and f"127.0.0.1:{port}: connection refused: nothing listens there" in done["msg"] and "\n" not in done["msg"]
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_a_kubeconfig_it_says_how_to_name_one(call, monkeypatch, tmp_path):
+def test_a_missing_kubeconfig_is_reported_with_the_option_to_correct(call, monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     done = call(cluster_inventory, name="mine", kubeconfig=str(tmp_path / "none"))
     assert (
@@ -202,7 +202,7 @@ def test_a_stack_that_runs_is_named_and_the_file_is_another_one(call, api, servi
     assert (variables["llm_d_instance"], variables["llm_d_namespace"]) == ("llm-d-2", "llm-d-2") and {method for method, _path in api[1]} == {"GET"}
 
 
-def test_where_nothing_runs_the_next_is_to_deploy(call, api):
+def test_site_is_the_next_step_when_no_deployment_runs(call, api):
     done = call(cluster_inventory, host=api[0], api_key="sesame-open", name="mine")
     assert done["next"] == "site" and done["running"] == [] and "running here:    no deployment of this collection" in done["lines"]
 
@@ -221,7 +221,7 @@ def test_preflight_is_the_next_step_when_deployments_cannot_be_listed(call, api,
 
 
 @pytest.mark.parametrize(("namespace", "wanted"), [("team-a", "team-a"), ("default", None), (None, None)])
-def test_the_namespace_of_the_context_is_taken(call, api, tmp_path, namespace, wanted):
+def test_the_context_namespace_is_written_unless_it_is_default(call, api, tmp_path, namespace, wanted):
     call(cluster_inventory, kubeconfig=config(tmp_path, api[0], "http://127.0.0.1:1", namespace=namespace), name="mine")
     assert file_of(tmp_path / "inventories/mine").get("llm_d_namespace") == wanted
 
@@ -235,7 +235,7 @@ def test_the_playbook_never_offers_to_replace_what_serves(api, serving, tmp_path
 
 
 @pytest.mark.rest
-def test_the_playbook_asks_the_cluster_of_the_kubeconfig_whatever_inventory_is_the_default(api, tmp_path):
+def test_the_playbook_uses_the_kubeconfig_instead_of_the_default_inventory(api, tmp_path):
     """ansible.cfg of this checkout names inventories/local, whose cluster is another."""
     given = {"inventory_folder": str(tmp_path / "there"), "inventory_name": "mine"}
     options = ("playbooks/inventory.yml", "-e", json.dumps(given))

@@ -109,7 +109,7 @@ def test_all_missing_prerequisites_are_reported_at_once_and_nothing_changes(call
         ([], True, 0),
     ],
 )
-def test_monitoring_of_openshift_is_looked_at_where_it_matters(call, api, monkeypatch, groups, scrape, wanted):
+def test_openshift_monitoring_is_checked_only_on_openshift_with_scrape(call, api, monkeypatch, groups, scrape, wanted):
     """Once, and nowhere else."""
     monkeypatch.setitem(ANSWERS, "/apis", {"groups": [*ANSWERS["/apis"]["groups"], *({"name": name, "versions": [{"version": "v1"}]} for name in groups)]})
     result = look(call, api, llm_d_monitoring={"scrape": scrape})
@@ -207,7 +207,7 @@ def test_a_server_that_is_not_a_kubernetes_api_server_is_reported(call):
     assert result["failed"] and "does not answer like a Kubernetes API server" in result["msg"]
 
 
-def test_a_registry_that_asks_who_one_is_answers():
+def test_a_registry_that_requires_credentials_counts_as_reachable():
     with serve(lambda *_args: (401, {}, "")) as url:
         assert cluster_preflight.registry_problem(url.split("//")[1]) is None
     assert cluster_preflight.registry_problem("127.0.0.1:1/mirror")

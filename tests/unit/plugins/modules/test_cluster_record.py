@@ -107,7 +107,7 @@ def of(file: Facts) -> set[Key]:
     return {(item["kind"], item["metadata"]["namespace"], item["metadata"]["name"]) for item in with_secrets(plan(file)) if item["metadata"].get("namespace")}
 
 
-def test_nothing_goes_that_the_file_makes_and_the_record_says_where_all_is(run: t.Any) -> None:
+def test_planned_objects_are_not_pruned_and_the_record_lists_their_kinds(run: t.Any) -> None:
     before, after = (run(file_of(SIM, CHAT, **KEY), find)["before"] for find in (False, True))
     assert before == after == run(file_of(SIM, CHAT, **KEY))["after"] and run(file_of(SIM, CHAT, **KEY))["surplus"] == []
     notes = before["metadata"]["annotations"]
@@ -119,7 +119,7 @@ def test_nothing_goes_that_the_file_makes_and_the_record_says_where_all_is(run: 
     assert before["data"] == {"secrets": "llm-d/llm-d-api-key", "releases": "", "crds": "", "needed": ""}
 
 
-def test_each_member_says_whose_it_is(run: t.Any, stack: ApiServer) -> None:
+def test_each_applied_object_has_the_id_of_its_record_in_a_label(run: t.Any, stack: ApiServer) -> None:
     parent = run(file_of(SIM, CHAT, **KEY))["after"]["metadata"]
     for kind, namespace, name in of(file_of(SIM, CHAT, **KEY)):
         labels = stack.cluster.get(path(stack, KINDS[kind], kind, namespace, name))["metadata"]["labels"]
@@ -167,7 +167,7 @@ def test_objects_that_do_not_belong_to_the_instance_are_not_pruned(run: t.Any, s
     assert keys(run(file_of(SIM, CHAT, **KEY))) == {("ConfigMap", "llm-d", "ours")}
 
 
-def test_the_record_of_an_administrator_stays(run: t.Any, stack: ApiServer) -> None:
+def test_the_two_scopes_do_not_prune_each_others_objects(run: t.Any, stack: ApiServer) -> None:
     """That of scope prerequisites, in the same namespace and with the same labels; nor does it prune what the other account has deployed."""
     run(file_of(SIM, CHAT, **KEY), False)
     before = objects(stack)
@@ -193,7 +193,7 @@ def test_services_that_the_file_keeps_stay_in_the_record(run: t.Any) -> None:
     assert keys(run(file_of(**KEY), services=["chat"], alone=True)) == of(file_of(CHAT)) - of(file_of())
 
 
-def test_all_of_it_goes_at_the_end(run: t.Any, stack: ApiServer) -> None:
+def test_a_file_without_services_prunes_all_objects_but_the_record(run: t.Any, stack: ApiServer) -> None:
     run(file_of(SIM, CHAT, **KEY), False)
     assert keys(run(file_of())) == of(file_of(SIM, CHAT, **KEY))
     assert ("ConfigMap", "llm-d", "llm-d-record") in objects(stack)

@@ -133,7 +133,7 @@ def classes(result):
     return [item["metadata"]["name"] for item in result["surplus"]]
 
 
-def test_our_own_gateway_keeps_nothing(look):
+def test_the_own_gateway_does_not_keep_its_controller(look):
     result = look(ENVOY)
     assert not result["changed"] and (gone(result), classes(result), result["lines"]) == (["it"], ["envoy-gateway"], [])
     assert made(result) == [], "a class that we apply goes by its labels"
@@ -151,7 +151,7 @@ def test_our_own_gateway_keeps_nothing(look):
         ({CLASSES: of(ENVOY, "by-hand")}, "GatewayClass by-hand is another's"),
     ],
 )
-def test_whoever_else_is_there_keeps_it(look, change, message):
+def test_foreign_gateways_and_classes_keep_the_controller(look, change, message):
     for path, item in change.items():
         look.lists[path].append(item)
     result = look(ENVOY)
@@ -161,32 +161,32 @@ def test_whoever_else_is_there_keeps_it(look, change, message):
     assert classes(result) == [name for name in ["envoy-gateway"] if name not in used]
 
 
-def test_a_gateway_whose_class_is_gone_still_counts(look):
+def test_a_foreign_gateway_keeps_the_controller_even_without_its_class(look):
     look.lists[GATEWAYS].append(gateway("b", "g", "envoy-gateway", THEIRS))
     look.lists[CLASSES].clear()
     assert gone(look(ENVOY)) == []
 
 
-def test_the_rest_of_a_deployment_goes_before_its_controller(look):
+def test_scope_prerequisites_keeps_the_controller_while_a_gateway_uses_it(look):
     """With scope prerequisites another file has it."""
     result = look(ENVOY, home="")
     assert gone(result) == classes(result) == []
 
 
-def test_who_made_the_namespace_takes_it_away(look):
+def test_a_controller_in_a_namespace_of_another_instance_stays(look):
     look.lists[SPACES][0]["metadata"]["labels"] = THEIRS
     result = look(ENVOY)
     assert gone(result) == [] and "Namespace envoy-gateway-system of instance b was made by another instance" in result["lines"][0]
 
 
-def test_other_controllers_and_their_gateways_do_not_matter(look):
+def test_gateways_of_other_controllers_do_not_keep_the_controller(look):
     look.lists[GATEWAYS].append(gateway("shop", "front", "nginx"))
     look.lists[CLASSES].append({"metadata": {"name": "nginx"}, "spec": {"controllerName": "nginx.org/gateway"}})
     result = look(ENVOY)
     assert gone(result) == ["it"] and classes(result) == ["envoy-gateway"]
 
 
-def test_classes_that_a_controller_makes_by_itself_are_cleared_away_with_it(look):
+def test_classes_that_istio_creates_itself_are_removed_with_it(look):
     look.lists[CLASSES] += [of(ISTIO, "istio"), {"metadata": {"name": "istio-remote"}, "spec": {"controllerName": "istio.io/unmanaged-gateway"}}]
     look.lists[SPACES][0]["metadata"]["name"] = "istio-system"
     result = look(ISTIO)
@@ -206,7 +206,7 @@ def test_a_release_in_a_namespace_without_our_labels_may_be_anothers(look):
     assert gone(result) == [] and message in result["lines"][0]
 
 
-def test_without_a_record_the_releases_in_our_namespaces_are_ours(look):
+def test_releases_in_own_namespaces_are_removed_without_a_record(look):
     """As by an older version of the collection."""
     assert gone(look(ENVOY, ISTIO, recorded=False)) == ["it"] and look(ENVOY, ISTIO, recorded=False)["lines"] == []
     look.lists[SPACES][0]["metadata"]["labels"] = THEIRS
@@ -252,14 +252,14 @@ def test_the_secrets_that_a_controller_pulls_its_images_with_stay_with_it(look):
     assert gone(result) == [] == result["surplus"] and result["after"]["data"]["secrets"] == "envoy-gateway-system/a-image-pull"
 
 
-def test_a_secret_that_this_account_may_not_read_stays_in_the_record(look):
+def test_an_unreadable_secret_stays_in_the_record(look):
     look.answers[f"{SPACES}/old/secrets/a-image-pull"] = 403
     result = look(ENVOY, noted={"secrets": "old/a-image-pull"}, kinds=[["v1", "Secret"]])
     assert result["after"]["data"]["secrets"] == "old/a-image-pull" and result["unseen"] == ["Secret old/a-image-pull"]
     assert look(ENVOY, noted={"secrets": "old/other"}, kinds=[["v1", "Secret"]])["after"]["data"]["secrets"] == "", "what is gone leaves it"
 
 
-def test_where_the_record_has_members_and_nothing_can_be_listed_is_named_and_stays_in_it(look):
+def test_unlistable_recorded_kinds_are_reported_and_stay_in_the_record(look):
     """Classes are in no namespace; the group of widgets does not answer. Kinds that the record does not have are not named."""
     look.groups.append("example.com")
     look.answers |= {"/apis/example.com/v1": 503, CLASSES: 403, f"{SPACES}/a/configmaps": 403}
@@ -270,7 +270,7 @@ def test_where_the_record_has_members_and_nothing_can_be_listed_is_named_and_sta
     assert result["after"]["data"]["kinds"] == kept
 
 
-def test_the_release_of_a_gpu_operator_stays_and_is_named(look):
+def test_the_gpu_operator_release_stays_and_is_reported(look):
     """Pods of others reach their devices through it. The file that installed it removes it."""
     noted = {"releases": "envoy-gateway-system/it\ngpu-operator/gpu-operator"}
     result = look(ENVOY, noted=noted, needed=["envoy-gateway-system"])
@@ -279,7 +279,7 @@ def test_the_release_of_a_gpu_operator_stays_and_is_named(look):
     assert look(ENVOY, noted=noted, needed=["envoy-gateway-system"], releases=[["gpu-operator", "gpu-operator"]])["lines"] == []
 
 
-def test_namespaces_that_the_file_has_left_go_last_and_only_ours(look):
+def test_only_own_namespaces_that_left_the_file_are_removed(look):
     look.kinds["/api/v1"] = [{"name": "configmaps", "kind": "ConfigMap", "namespaced": True}]
     look.lists[SPACES] += [{"metadata": {"name": "pickers", "labels": OURS}}, {"metadata": {"name": "routes", "labels": THEIRS}}]
     home = {**OURS, "llm-d.ai/namespace": "a"}
@@ -315,7 +315,7 @@ def twin(name="b", **parts):
 
 
 @pytest.mark.parametrize("everything", [True, False])
-def test_a_controller_that_the_file_of_another_record_needs_stays(look, everything):
+def test_a_controller_that_another_record_needs_stays(look, everything):
     """Its Gateway is not there yet, or in a namespace that only its own account sees. It stays in the record, as the files may give it up in either order."""
     for needs in ({"needed": "envoy-gateway-system"}, {"releases": "envoy-gateway-system/it"}):
         look.lists[RECORDS] = [twin(**needs)]
@@ -327,7 +327,7 @@ def test_a_controller_that_the_file_of_another_record_needs_stays(look, everythi
     assert gone(look(ENVOY, everything=everything)) == ["it"], "one in the namespace of the file is of the same file, and the other has given it up"
 
 
-def test_a_record_says_which_controllers_its_file_needs(look):
+def test_the_record_lists_the_controllers_that_its_file_needs(look):
     result = look(ENVOY, needed=["istio-system", "envoy-gateway-system", "istio-system"])
     assert result["before"]["data"]["needed"] == result["after"]["data"]["needed"] == "envoy-gateway-system\nistio-system"
     assert look(ENVOY, needed=["istio-system"], everything=True)["before"]["data"]["needed"] == ""
@@ -341,7 +341,7 @@ def test_a_file_without_a_record_has_no_controller_that_another_record_has(look)
             assert gone(result) == [] and result["before"]["data"]["releases"] == ""
 
 
-def test_a_class_in_another_record_stays_with_it(look):
+def test_a_gateway_class_in_another_record_stays(look):
     """Of a controller that neither of them has installed."""
     look.lists[CLASSES][0]["metadata"]["labels"] = {**OURS, MEMBER: "applyset-b-v1"}
     needed = {"needed": ["envoy-gateway-system"]}
@@ -372,14 +372,14 @@ def test_a_file_of_one_namespace_leaves_the_class_to_that_of_prerequisites(look)
     assert classes(result) == [] == result["unseen"] and result["after"]["data"]["kinds"] == ""
 
 
-def test_the_secret_that_a_controller_pulls_its_images_with_goes_with_it_whoever_made_it(look):
+def test_an_unrecorded_image_pull_secret_is_removed_with_its_controller(look):
     """The record of that file is gone."""
     look.lists[f"{SPACES}/envoy-gateway-system/secrets"] = [{"metadata": {"namespace": "envoy-gateway-system", "name": "a-image-pull", "labels": OURS}}]
     result = look(ENVOY, kinds=[["v1", "Secret"]], recorded=False, everything=True)
     assert gone(result) == ["it"] and [item["metadata"]["name"] for item in result["surplus"]] == ["a-image-pull"]
 
 
-def test_secrets_and_namespaces_in_another_record_are_given_up_and_stay(look):
+def test_secrets_and_namespaces_in_another_record_are_not_removed(look):
     room, place = f"{SPACES}/envoy-gateway-system/secrets", {"needed": ["envoy-gateway-system"], "places": "pickers"}
     look.lists[SPACES].append({"metadata": {"name": "pickers", "labels": OURS}})
     look.lists[room] = [{"metadata": {"namespace": "envoy-gateway-system", "name": "a-image-pull", "labels": OURS}}]
@@ -410,7 +410,7 @@ def test_shared_objects_stay_while_a_service_missing_from_the_file_stays(look):
     assert [item["metadata"]["name"] for item in everything["surplus"]] == ["shared", "llama"] and gone(everything) == ["it"]
 
 
-def test_a_run_for_some_services_says_nothing_of_the_others(look):
+def test_a_run_for_some_services_prunes_only_their_objects(look):
     """Of a file that has them."""
     look.kinds["/api/v1"] = [{"name": "configmaps", "kind": "ConfigMap", "namespaced": True}]
     look.shared = [{"metadata": {"namespace": "a", "name": name, "labels": {**OURS, "s": name}}} for name in ("chat", "sim")]
@@ -427,7 +427,7 @@ def test_bundles_of_crds_stay_in_the_record(look):
     assert look(ENVOY, crds=["other"], noted={"crds": "it"})["after"]["data"]["crds"] == "it\nother"
 
 
-def test_the_last_one_installed_goes_first(look):
+def test_the_release_installed_last_is_removed_first(look):
     look.lists[SPACES][0]["metadata"]["name"] = "istio-system"
     result = look({**ISTIO, "release_name": "istio-base"}, {**ISTIO, "release_name": "istiod"})
     assert gone(result) == ["istiod", "istio-base"] and [each["namespace"] for each in result["controllers"]] == ["istio-system"]
@@ -448,7 +448,7 @@ def test_a_mesh_of_others_keeps_its_control_plane(look):
     ]
 
 
-def test_pods_of_others_that_join_a_mesh_by_themselves_keep_its_control_plane(look):
+def test_foreign_pods_that_join_a_mesh_keep_its_control_plane(look):
     """As those of Istio's chart `gateway` do, also beside it. Its own pods have the label of its revision, and a proxy of a Gateway is counted by that."""
     look.lists[SPACES][0]["metadata"]["name"] = "istio-system"
     mesh = {**ISTIO, "mesh_pods": ["sidecar.istio.io/inject=true", "istio.io/rev=default,sidecar.istio.io/inject!=false"]}
@@ -467,7 +467,7 @@ def test_pods_of_others_that_join_a_mesh_by_themselves_keep_its_control_plane(lo
     assert gone(result := look(mesh)) == [] and result["lines"][0].endswith("it is not known who else uses it, since this account may not list pods")
 
 
-def test_the_plan_says_which_namespaces_and_pods_are_of_a_mesh():
+def test_the_plan_has_the_namespace_and_pod_labels_of_the_istio_mesh():
     """Also that of a provider which the file had before."""
     for provider in ("istio", "standalone"):
         rows = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": provider}})["record"]["controllers"]
@@ -491,7 +491,7 @@ GROUPS = {
 SETS = "/apis/leaderworkerset.x-k8s.io/v1/leaderworkersets"
 
 
-def test_a_controller_of_other_kinds_stays_while_others_have_objects_of_them(look):
+def test_foreign_leader_worker_sets_keep_their_controller(look):
     look.lists[SPACES].append({"metadata": {"name": "lws-system", "labels": OURS}})
     assert gone(look(GROUPS)) == ["it"], "the API server does not know the kind"
     look.kinds["/apis/leaderworkerset.x-k8s.io/v1"] = [{"name": "leaderworkersets", "kind": "LeaderWorkerSet", "namespaced": True}]
@@ -504,7 +504,7 @@ def test_a_controller_of_other_kinds_stays_while_others_have_objects_of_them(loo
 
 
 @pytest.mark.parametrize(("status", "why"), [(403, "this account may not list gateways"), (503, "gateways cannot be listed: 503 not now")])
-def test_a_controller_of_which_nobody_knows_stays_and_nothing_fails(look, status, why):
+def test_a_controller_with_unlistable_gateways_stays_without_a_failure(look, status, why):
     look.answers[GATEWAYS] = status
     result = look(ENVOY)
     assert not result.get("failed") and gone(result) == classes(result) == []

@@ -28,7 +28,7 @@ def module(**given: str | None) -> types.SimpleNamespace:
     return types.SimpleNamespace(params={"kubeconfig": None, "context": None, "host": None, **given})
 
 
-def test_the_given_context_goes_before_that_of_the_file(tmp_path: Path) -> None:
+def test_the_context_option_overrides_the_current_context_of_the_file(tmp_path: Path) -> None:
     (tmp_path / "config").write_text(TWO, encoding="utf-8")
     path = str(tmp_path / "config")
     assert kubeconfig_of(module(kubeconfig=path), str(tmp_path)) == path

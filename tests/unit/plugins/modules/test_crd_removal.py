@@ -71,7 +71,7 @@ def test_unused_crds_of_the_collection_are_removed(call, api):
     assert not again["changed"] and again["removed"] == []
 
 
-def test_nothing_goes_while_there_are_objects_and_they_are_listed(call, api):
+def test_no_crd_is_removed_while_objects_exist_and_they_are_listed(call, api):
     api.objects = {POOLS: [{"metadata": {"name": "sim", "namespace": "llm-d"}}], CLASSES: [{"metadata": {"name": "envoy-gateway"}}]}
     api.remaining = 7
     result = call(crd_removal, host=api.url, api_key="sesame-open")
@@ -79,7 +79,7 @@ def test_nothing_goes_while_there_are_objects_and_they_are_listed(call, api):
     assert result["objects"] == [f"{CLASSES} envoy-gateway", f"{CLASSES}: 7 more", f"{POOLS} llm-d/sim", f"{POOLS}: 7 more"]
 
 
-def test_all_whose_objects_cannot_be_listed_are_named_beside_the_objects(call, api):
+def test_crds_with_unlistable_objects_are_reported_beside_existing_objects(call, api):
     api.objects, api.unserved, api.refused = {CLASSES: [{"metadata": {"name": "theirs"}}]}, (POOLS,), (GATEWAYS,)
     result = call(crd_removal, host=api.url, api_key="sesame-open")
     assert result["failed"] and api.deleted == []
@@ -112,5 +112,5 @@ def test_a_crd_that_is_not_served_is_not_removed(call, api):
         ([{"manager": "kubectl", "operation": "Apply"}], "kubectl"),
     ],
 )
-def test_whose_a_definition_is(managers, others):
+def test_other_field_managers_of_a_crd_are_detected(managers, others):
     assert other_managers({"managedFields": managers}, "llm_d.inference") == others

@@ -127,14 +127,14 @@ def test_a_stream_that_fails_although_the_whole_answer_was_good(call, events, ki
         (lambda: "http://no-such-host.invalid:8000", "dns", "no-such-host.invalid"),
     ],
 )
-def test_nobody_there(call, place, kind, message):
+def test_a_refused_connection_or_unknown_host_is_reported_in_one_line(call, place, kind, message):
     url = place()
     info = call(vllm_health_info, url=url, request_timeout=5, retries=0, use_proxy=False)
     measured = call(vllm_perf, url=url, model="acme/tiny", **LOAD)
     assert info["checks"][0]["kind"] == kind and measured["failed"] and message in measured["msg"] and "\n" not in measured["msg"]
 
 
-def test_a_host_that_swallows_packets_takes_no_longer_than_its_time(call):
+def test_a_host_that_drops_packets_ends_in_a_timeout(call):
     """A listener whose queue is full: the kernel drops what would connect."""
     with socket.create_server(("127.0.0.1", 0), backlog=0) as listener, contextlib.ExitStack() as stack:
         for _dummy in range(4):
@@ -175,7 +175,7 @@ def test_tls_that_cannot_be(call, certificate, secure, scheme, kinds, message):
         ("\x00\x01{}{}}\n" * 50, "metrics", ""),
     ],
 )
-def test_metrics_that_say_nothing(call, page, kind, message):
+def test_metrics_without_usable_values_fail_the_metrics_check(call, page, kind, message):
     with serve(engine("vllm", **{"/metrics": (200, TEXT, page)})) as url:
         check = call(vllm_health_info, url=url, level="metrics", retries=0)["checks"][-1]
     assert check["name"] == "metrics" and not check["ok"] and message in check["evidence"] and check["remedy"] and "\n" not in check["evidence"]

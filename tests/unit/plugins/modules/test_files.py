@@ -61,7 +61,7 @@ def test_a_dead_link_and_a_file_become_the_link(call, tmp_path):
     assert {os.readlink(each) for each in links} == {"/opt/node"}
 
 
-def test_check_mode_says_the_same_and_writes_nothing(call, options, tmp_path):
+def test_check_mode_reports_the_same_changes_and_writes_nothing(call, options, tmp_path):
     planned = call(files, check=True, **options, _ansible_diff=True)
     assert planned["changed"] and os.listdir(tmp_path) == []
     done = call(files, **options, _ansible_diff=True)
@@ -73,7 +73,7 @@ def test_links_without_a_target(call, tmp_path):
     assert result["failed"] and "link_target" in result["msg"]
 
 
-def test_a_folder_in_the_way_is_one_clear_line(call, tmp_path):
+def test_a_folder_at_the_path_of_a_file_is_reported(call, tmp_path):
     (tmp_path / "a").mkdir()
     result = call(files, files=[{"path": str(tmp_path / "a"), "content": "x"}])
     assert result["failed"] and f"Cannot write {tmp_path}/a: " in result["msg"] and "contents of the folder" in result["msg"] and "exception" not in result

@@ -52,14 +52,14 @@ def answer(handler, method, path, body):
         ("gpu-operator", "gpu-1", False, "node gpu-1: no pod of DCGM's exporter runs on it"),
     ],
 )
-def test_each_node_of_a_pool_has_metrics(namespace, pool, cut, words):
+def test_a_pool_node_without_gpu_metrics_is_reported(namespace, pool, cut, words):
     metrics = {"namespace": namespace, "selector": "app=nvidia-dcgm-exporter", "pools": [{"selector": f"pool={pool}", "cut": cut}]}
     with serve(answer) as url:
         lines = missing_metrics(connect(types.SimpleNamespace(params={"host": url, "api_key": "x-token-12345678"})), metrics)
     assert (not lines) if words is None else (len(lines) == 1 and words in lines[0])
 
 
-def test_a_pod_of_others_with_the_name_of_a_test_pod_stays():
+def test_a_foreign_pod_with_the_name_of_a_test_pod_is_not_replaced():
     def foreign_pod(_handler, method, path, _body):
         methods.append(method)
         return (

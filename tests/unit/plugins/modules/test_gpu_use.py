@@ -106,7 +106,7 @@ def ids(result):
     return [finding["id"] for finding in result["findings"]]
 
 
-def test_an_operator_of_ours_that_nobody_else_uses_may_go(look):
+def test_an_own_gpu_operator_without_other_users_may_be_removed(look):
     result = look()
     assert not result.get("failed") and not result["changed"] and result["findings"] == []
 
@@ -194,7 +194,7 @@ def test_an_operator_that_we_did_not_install_is_not_removed(api, look, labels):
     assert ("of instance b" in result["findings"][0]["found"]) == bool(labels) and "'install: false'" in result["findings"][0]["how"]
 
 
-def test_all_reasons_come_at_once(api, look):
+def test_all_reasons_against_a_removal_are_reported_at_once(api, look):
     api.kept[f"{POLICIES}/clusterpolicies/gpu-cluster-policy"]["metadata"]["labels"] = {}
     api.add("/api/v1/namespaces/training/pods", pod("bert-0", "training"))
     api.add(f"{RULES}/nodefeaturerules", thing("sriov-cards"))
@@ -204,7 +204,7 @@ def test_all_reasons_come_at_once(api, look):
     assert result["msg"].count("\n  - error  ") == 4 and all(finding["how"].endswith(".") for finding in result["findings"])
 
 
-def test_a_release_of_helm_is_ours_where_its_namespace_is(api, look):
+def test_a_helm_release_counts_as_own_when_its_namespace_has_own_labels(api, look):
     path, release = "/api/v1/namespaces/gpu-operator", {"release_name": "gpu-operator", "namespace": "gpu-operator"}
     options = {"definitions": [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "gpu-operator"}}], "release": release}
     api.kept[path] = thing("gpu-operator", labels=OURS)
@@ -217,7 +217,7 @@ def test_a_release_of_helm_is_ours_where_its_namespace_is(api, look):
     assert ids(look(**options)) == [], "a namespace alone is no operator"
 
 
-def test_where_nothing_of_ours_is_left_nobody_keeps_it(api, look):
+def test_no_finding_is_reported_when_the_operator_is_already_removed(api, look):
     api.kept = {path: item for path, item in api.kept.items() if item["metadata"].get("labels") != OURS}
     api.add("/api/v1/namespaces/training/pods", pod("bert-0", "training"))
     assert ids(look()) == [], "a second teardown passes"
@@ -225,7 +225,7 @@ def test_where_nothing_of_ours_is_left_nobody_keeps_it(api, look):
     assert ids(look()) == [], "and where the kinds are gone"
 
 
-def test_who_may_not_look_removes_nothing(call):
+def test_the_removal_check_fails_when_reading_is_forbidden(call):
     def denied(*_arguments):
         return 403, {}, json.dumps({"kind": "Status", "reason": "Forbidden", "code": 403, "message": "pods is forbidden"})
 

@@ -93,7 +93,7 @@ def test_the_key_is_read_from_the_secret_of_the_servers(call, monkeypatch, way):
     assert "sk-model" not in str([result, other, absent])
 
 
-def test_a_service_leads_to_a_ready_pod_behind_its_port(call, monkeypatch):
+def test_a_service_is_checked_through_a_ready_pod_behind_its_port(call, monkeypatch):
     with serve(engine("vllm")) as url, cluster(monkeypatch, pod("pod-0", url, LABELS, ready=False), pod("pod-1", url, LABELS), objects=SERVICE) as api:
         for port in ("80", "web"):
             result = call(vllm_health_info, service={"namespace": "llm-d", "name": "tiny", "port": port}, through="port_forward", level="ready")
@@ -118,7 +118,7 @@ def test_an_api_server_that_refuses(call, monkeypatch, status, remedy):
     assert "sk-token-of-the-test" not in str(result) and "\n" not in check["evidence"]
 
 
-def test_a_port_on_which_nothing_listens(call, monkeypatch):
+def test_a_refused_connection_to_a_forwarded_port_has_a_remedy(call, monkeypatch):
     with cluster(monkeypatch, pod("pod-0", f"http://127.0.0.1:{closed_port()}", LABELS)):
         result = call(vllm_health_info, pod={"namespace": "llm-d", "name": "pod-0"}, through="port_forward", retries=0)
     check = result["checks"][0]
@@ -135,7 +135,7 @@ def test_a_hanging_server_times_out_and_leaves_no_connection_open(call, monkeypa
     assert result["checks"][0]["kind"] == "timeout" and took < 5
 
 
-def test_https_behind_a_forwarded_port_is_verified_by_name(call, monkeypatch, certificate):
+def test_https_through_a_port_forward_verifies_the_host_name(call, monkeypatch, certificate):
     """The certificate is one for 127.0.0.1."""
 
     def look(**options):

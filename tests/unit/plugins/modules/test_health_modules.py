@@ -52,7 +52,7 @@ def test_the_key_is_never_shown(run):
     assert "401" in result["msg"] and KEY not in user_output({**result, "invocation": None})
 
 
-def test_health_in_check_mode_looks_once_sends_no_completion_and_does_not_fail(run):
+def test_check_mode_checks_health_once_without_completions_and_does_not_fail(run):
     gateway = InferenceGateway()
     with serve(gateway) as url:
         result = run(vllm_health, check=True, url=url, model="acme/tiny")
@@ -73,7 +73,7 @@ def test_health_in_check_mode_looks_once_sends_no_completion_and_does_not_fail(r
         ({"url": "https://a", "ca_path": "/nowhere/ca.pem"}, "/nowhere/ca.pem"),
     ],
 )
-def test_bad_options_are_one_clear_line(run, options, message):
+def test_invalid_options_are_reported_in_one_line(run, options, message):
     result = run(vllm_health, **options)
     assert result["failed"] is True and message in result["msg"] and "Traceback" not in result["msg"] and "\n" not in result["msg"]
 
@@ -104,7 +104,7 @@ def test_a_proof_that_fails_names_every_claim(run):
     assert "llama-8b/scheduled: 0 of 10" in failures and "llama-8b/sticky: 6 requests" in failures and failures.count("remedy: ") == 2
 
 
-def test_a_proof_in_check_mode_sends_nothing(run):
+def test_stack_validation_in_check_mode_sends_no_prompts(run):
     gateway = InferenceGateway()
     with serve(gateway) as url:
         result = run(stack_validation, check=True, services=[service(url)], gateway={"namespace": "a", "name": "b"}, kubeconfig="/nowhere")
@@ -131,6 +131,6 @@ def test_all_bad_options_of_a_proof_at_once(run):
         assert message in result["msg"]
 
 
-def test_a_proof_without_an_api_server_is_one_clear_line(run):
+def test_stack_validation_reports_a_missing_kubeconfig_without_a_traceback(run):
     result = run(stack_validation, services=[{"name": "a", "model": "m"}], gateway={"namespace": "a", "name": "b"}, kubeconfig="/nowhere/kubeconfig")
     assert result["failed"] is True and "there is no such file" in result["msg"] and "Traceback" not in json.dumps(result)

@@ -56,7 +56,7 @@ def test_hiccups_of_the_api_server_are_borne(call, monkeypatch, first, place, an
     assert result["healthy"] is True and "failed" not in result
 
 
-def test_an_api_server_that_stays_away_ends_the_wait_in_its_time(call, monkeypatch, first, clock):
+def test_an_overloaded_api_server_fails_the_wait_at_its_timeout(call, monkeypatch, first, clock):
     first(*[503] * 1000)
     with cluster(monkeypatch, engine("vllm")):
         result = call(vllm_health, replicas=REPLICAS, timeout=20, interval=1)
@@ -136,7 +136,7 @@ class Refusing:
 
 
 @pytest.mark.parametrize(("status", "namespace"), [(401, True), (403, True), (404, False)])
-def test_an_address_that_will_never_come_is_not_waited_for(status, namespace):
+def test_an_address_is_not_awaited_without_access_or_namespace(status, namespace):
     message = "there is no namespace llm-d" if status == 404 else f"answered {status}"
     outcome = wait_for_gateway(Refusing(status, namespace), {"namespace": "llm-d", "name": "gw"}, 600)
     assert message in outcome["message"] and outcome["url"] is None
@@ -145,7 +145,7 @@ def test_an_address_that_will_never_come_is_not_waited_for(status, namespace):
 
 
 @pytest.mark.parametrize("status", [404, 503])
-def test_an_address_that_may_come_is_waited_for(clock, status):
+def test_an_address_is_awaited_while_the_api_server_answers_404_or_503(clock, status):
     for wait in (lambda reader: wait_for_gateway(reader, {"namespace": "llm-d", "name": "gw"}, 30),
                  lambda reader: wait_for_service(reader, {"namespace": "llm-d", "name": "s", "port": 80}, 30)):  # fmt: skip
         clock.sleeps.clear()

@@ -60,7 +60,7 @@ def test_mixed_servers_are_not_healthy(call, monkeypatch, change, message):
     assert result["failed"] is True and message in result["msg"] and "Remedy: " in result["msg"]
 
 
-def test_a_server_that_does_not_serve_is_named_with_what_its_log_says(call, monkeypatch):
+def test_a_failing_server_is_reported_with_the_cause_from_its_log(call, monkeypatch):
     dead = pod(
         "pod-dead",
         f"http://127.0.0.1:{closed_port()}",
@@ -121,7 +121,7 @@ def test_several_sets_in_one_call(call, monkeypatch):
     assert healthy["healthy"] is True
 
 
-def test_a_set_may_ask_for_other_signals(call, monkeypatch):
+def test_a_group_can_require_its_own_metrics_signals(call, monkeypatch):
     page = "".join(line for line in VLLM.splitlines(True) if "lora" not in line)
     with cluster(monkeypatch, engine("vllm", **{"/metrics": (200, TEXT, page)})):
         result = call(
@@ -141,7 +141,7 @@ def test_an_empty_list_of_groups_passes_and_an_invalid_group_is_named(call):
 
 
 @pytest.mark.timing
-def test_servers_are_looked_at_at_the_same_time(call):
+def test_servers_are_checked_in_parallel(call):
     def sleepy(handler, method, path, body):
         time.sleep(0.2)
         return engine("vllm")(handler, method, path, body)
@@ -181,7 +181,7 @@ def test_info_reports_and_does_not_fail(call):
     assert result["healthy"] is False and "failed" not in result and result["checks"][0]["kind"] == "refused" and result["looks"] == 1
 
 
-def test_info_tries_again(call):
+def test_vllm_health_info_retries_after_a_503_answer(call):
     calls = []
 
     def answer(handler, method, path, body):

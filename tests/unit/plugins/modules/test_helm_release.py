@@ -105,7 +105,7 @@ def test_a_helm_at_work_is_waited_for(settle):
     assert progress.count("eg/eg is pending-install since") == 1
 
 
-def test_who_has_ended_between_look_and_mark_is_not_overwritten(settle):
+def test_a_release_that_ends_before_it_is_marked_is_not_overwritten(settle):
     server = Server(record(1, "pending-install", 400))
     done = record(1, "deployed")
     done["metadata"]["resourceVersion"] = "8"
@@ -115,7 +115,7 @@ def test_who_has_ended_between_look_and_mark_is_not_overwritten(settle):
 
 
 @pytest.mark.parametrize(("existing", "status"), [([], "absent"), ([record(1, "deployed")], "deployed"), ([record(1, "failed", 900)], "failed")])
-def test_nothing_to_do(settle, existing, status):
+def test_a_release_that_is_absent_deployed_or_failed_stays_unchanged(settle, existing, status):
     result, progress = settle(Server(*existing))
     assert not result["changed"] and result["status"] == result["before"] == status and not progress
 
@@ -127,7 +127,7 @@ def test_the_revision_version_and_values_of_a_release_are_returned(settle):
     assert (result["status"], result["revision"], result["version"], result["release_values"]) == ("absent", 0, "", {})
 
 
-def test_check_mode_only_looks(settle):
+def test_check_mode_reports_a_change_without_marking_the_release(settle):
     server = Server(record(1, "pending-install", 400))
     result, _progress = settle(server, check=True)
     assert result["changed"] and result["status"] == "pending-install" and records.status(server.records["sh.helm.release.v1.eg.v1"]) == "pending-install"
@@ -152,7 +152,7 @@ def test_the_steps_to_the_wanted_state(settle, tmp_path):
     assert settle(Server(record(1, "deployed")), release_state="absent", check=True)[0]["steps"] == {**nothing, "uninstall": True}
 
 
-def test_a_chart_whose_version_cannot_be_read_is_named(settle, tmp_path):
+def test_a_chart_without_a_version_is_reported_with_its_path(settle, tmp_path):
     (tmp_path / "Chart.yaml").write_text("name: gateway-helm\n", encoding="utf-8")
     result, _progress = settle(Server(record(1, "deployed")), chart_ref=str(tmp_path))
     assert result["failed"] and str(tmp_path) in result["msg"] and "no version" in result["msg"]

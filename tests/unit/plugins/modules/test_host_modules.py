@@ -40,7 +40,7 @@ def network_options(cluster):
 
 
 @needs_root
-def test_a_network_is_made_once_and_taken_away_again(call, cluster, network):
+def test_a_local_network_is_created_once_and_removed_completely(call, cluster, network):
     with network_namespace():
         before = residue.sysctl_path(SETTING).read_text(encoding="utf-8").strip()
         residue.sysctl_path(SETTING).write_text("0", encoding="utf-8")
@@ -70,7 +70,7 @@ def test_a_network_is_made_once_and_taken_away_again(call, cluster, network):
 
 @needs_root
 @pytest.mark.skipif(not shutil.which("iptables"), reason="this host has no iptables")
-def test_a_firewall_lets_the_bridge_through_where_there_is_one(call, cluster, network):
+def test_an_existing_firewall_gets_rules_that_accept_bridge_traffic(call, cluster, network):
     """As Docker leaves it: what is forwarded is dropped; and as ufw does: what comes in."""
     with network_namespace():
         call(local_network, **network)
@@ -88,7 +88,7 @@ def test_a_firewall_lets_the_bridge_through_where_there_is_one(call, cluster, ne
 
 
 @needs_root
-def test_a_network_that_cannot_be_made_is_one_clear_line(call, network):
+def test_a_network_that_cannot_be_created_fails_with_a_remedy(call, network):
     with network_namespace():
         result = call(local_network, **{**network, "bridge": "a-name-that-is-too-long-for-linux", "cgroup": network["cgroup"]})
     assert result["failed"] and "Cannot make bridge a-name" in result["msg"] and "Run as root" in result["msg"]
@@ -139,7 +139,7 @@ def a_fit_host(monkeypatch):
         monkeypatch.setattr(host_checks, each, lambda *needs: iter(()))
 
 
-def test_a_fit_host_passes_and_says_what_is_to_be_installed(call, fit, preflight, tmp_path):
+def test_a_suitable_host_passes_and_unmet_requirements_are_reported(call, fit, preflight, tmp_path):
     result = call(host_preflight, **preflight)
     assert not result["changed"] and "failed" not in result and result["go"] == preflight["go_candidates"][0]
     assert result["requirements_met"] is False and result["running"] is False

@@ -86,14 +86,14 @@ def _look(call, api):
     return look
 
 
-def test_nothing_but_what_is_ours_keeps_nothing(look, api):
+def test_a_namespace_with_only_objects_of_the_collection_is_not_kept(look, api):
     api.lists["/apis/apps/v1/namespaces/llm-d/deployments"] = [named("sim", labels=LABELS)]
     result = look()
     assert result["kept"] == [] and not result["changed"]
     assert all(accept.startswith("application/json") for accept in api.accepted) and any("PartialObjectMetadataList" in accept for accept in api.accepted)
 
 
-def test_every_kind_is_looked_at_once_and_records_not_at_all(look, api):
+def test_every_kind_is_listed_once_and_events_leases_and_endpoints_never(look, api):
     """In each of its group's versions, page by page; views that cannot be deleted, such as metrics, are no objects."""
     api.lists["/apis/example.com/v1alpha1/namespaces/llm-d/gadgets"] = [named(f"gadget-{number}") for number in range(5)]
     api.lists["/apis/metrics.k8s.io/v1beta1/namespaces/llm-d/pods"] = [named("sim-1")]
@@ -106,7 +106,7 @@ def test_every_kind_is_looked_at_once_and_records_not_at_all(look, api):
     assert "/apis/example.com/v1/namespaces/llm-d/things" in listed
 
 
-def test_an_object_that_two_groups_serve_is_one(look, api):
+def test_an_object_served_by_two_api_groups_is_listed_once(look, api):
     api.kinds["extensions/v1beta1"] = kinds(deployments="Deployment")
     for version in ("apps/v1", "extensions/v1beta1"):
         api.lists[f"/apis/{version}/namespaces/llm-d/deployments"] = [named("notebook")]
@@ -166,13 +166,13 @@ def test_credentials_that_expire_are_an_error(look, api):
     assert result["failed"] and "(401)" in result["msg"]
 
 
-def test_a_namespace_that_nobody_can_read_is_an_error(look, api):
+def test_a_server_error_when_reading_the_namespace_is_an_error(look, api):
     api.answers[SPACE] = (500, {"kind": "Status", "code": 500, "message": "etcd is away"})
     result = look()
     assert result["failed"] and "etcd is away" in result["msg"]
 
 
-def test_a_namespace_that_is_not_there_or_on_its_way_out_is_not_looked_at(look, api):
+def test_a_missing_or_terminating_namespace_is_not_reported_as_kept(look, api):
     del api.lists[SPACE]
     assert look()["kept"] == []
     api.lists[f"{SPACE}/secrets"] = [named("theirs")]

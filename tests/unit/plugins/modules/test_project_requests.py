@@ -46,7 +46,7 @@ def test_a_missing_project_is_requested_once(call, openshift):
     assert not again["changed"] and openshift[1] == ["new"]
 
 
-def test_check_mode_requests_nothing(call, openshift):
+def test_check_mode_requests_no_project(call, openshift):
     result = ask(call, openshift, "new", check=True)
     assert result["changed"] and result["requested"] == ["new"] and not openshift[1]
 

@@ -193,7 +193,7 @@ def test_without_a_target_it_builds_and_explains(run):
     assert refused["failed"] and len(refused["problems"]) == 2 and "Did you mean queue?" in refused["msg"] and "prefx" in refused["msg"]
 
 
-def test_it_writes_and_proves(ask):
+def test_a_preset_is_written_and_verified_in_the_endpoint_picker_log(ask):
     api = Api("balanced")
     result = ask(api, preset="queue")
     assert result["changed"] and api.config == text_of("queue") and api.writes == ["configmaps", "deployments"]
@@ -202,7 +202,7 @@ def test_it_writes_and_proves(ask):
     assert not again["changed"] and again["pods"] == result["pods"] and len(api.writes) == 2
 
 
-def test_check_mode_shows_and_writes_nothing(ask):
+def test_check_mode_returns_a_diff_and_writes_nothing(ask):
     api = Api("balanced")
     result = ask(api, check=True, preset="queue")
     assert result["changed"] and not api.writes
@@ -215,7 +215,7 @@ def test_a_mistake_never_reaches_the_cluster(ask):
     assert ask(api, preset="qeue")["failed"] and not api.writes
 
 
-def test_absent_is_what_the_release_does_by_itself(ask):
+def test_state_absent_restores_the_default_configuration_of_the_release(ask):
     api = Api("queue")
     assert ask(api, state="absent")["changed"] and api.config == text_of("default")
     assert "leave preset out" in ask(api, state="absent", preset="queue")["msg"]
@@ -229,7 +229,7 @@ def test_one_that_it_cannot_run_is_put_back(ask):
     assert api.config == text_of("balanced") and api.checksum == rollout.checksum(api.config)
 
 
-def test_when_even_that_fails_it_says_both(ask):
+def test_a_failed_rollback_is_reported_together_with_its_cause(ask):
     result = ask(Api("balanced", no_way_back=True), preset="round_robin", release="router-0.10")
     assert result["failed"] and result["rolled_back"] is False and result["changed"]
     assert REFUSAL in result["msg"] and "could not be restored" in result["msg"] and "no more" in result["msg"]
@@ -248,7 +248,7 @@ def test_a_log_that_is_gone_leaves_readiness(ask):
 
 
 @pytest.mark.parametrize("refusal", [(500, "InternalError"), (502, "BadGateway"), (404, "NotFound")])
-def test_a_log_that_comes_late_is_waited_for(ask, clock, refusal):
+def test_an_endpoint_picker_log_that_is_late_is_awaited(ask, clock, refusal):
     """The kubelet of a node was busy. The pod has been ready for days, so that only another check shows what it runs."""
     api = Api("balanced", refusals=[refusal] * 5, stale=True)
     result = ask(api, preset="queue")
@@ -257,7 +257,7 @@ def test_a_log_that_comes_late_is_waited_for(ask, clock, refusal):
     assert clock.sleeps.count(rollout.INTERVAL) >= 10
 
 
-def test_a_log_that_never_comes_is_waited_for_only_so_long(ask, clock):
+def test_the_wait_for_an_unreadable_endpoint_picker_log_is_limited(ask, clock):
     result = ask(Api("balanced", refusals=[(500, "InternalError")] * 1000), preset="queue")
     assert [pod["by"] for pod in result["pods"]] == ["readiness"]
     assert rollout.LAG <= sum(clock.sleeps) < rollout.LAG + 5
@@ -296,7 +296,7 @@ def error_of(result):
     return failure["error"]
 
 
-def test_the_validation_names_who_does_not_run_what_it_should(look):
+def test_validation_reports_pickers_that_do_not_run_the_planned_configuration(look):
     api = Api("balanced")
     assert look(api, text_of("balanced"))["schedulers"][0]["pods"][0]["by"] == "log"
     assert error_of(look(api, text_of("queue"))).startswith("Deployment llm-d/sim-epp was changed by someone else")

@@ -100,7 +100,7 @@ def test_a_selector_that_matches_no_pod_is_reported_before_its_symptom(call, mon
     assert "no healthy upstream" in " ".join(result["findings"][1]["evidence"])
 
 
-def test_a_route_of_someone_else_comes_first(call, monkeypatch):
+def test_a_foreign_httproute_is_reported_before_its_symptom(call, monkeypatch):
     def change(snap):
         theirs = copy.deepcopy(next(obj for obj in snap.objects["HTTPRoute"] if obj["metadata"]["name"] == "sim"))
         theirs["metadata"] = {"name": "theirs", "namespace": NAMESPACE, "creationTimestamp": "2026-12-01T00:00:00Z"}
@@ -160,7 +160,7 @@ def test_requests_to_the_model_servers_reveal_their_faults(call, monkeypatch, se
     assert code in [entry["code"] for entry in result["findings"][:2]], result["lines"]
 
 
-def test_check_mode_asks_no_server(call, monkeypatch):
+def test_servers_get_no_requests_in_check_mode_or_with_requests_false(call, monkeypatch):
     with stack(monkeypatch, server=simulator(**{"/v1/completions": (500, "text/plain", "oops")})) as (_api, made):
         assert call(stack_diagnosis, check=True, plan=made)["findings"] == []
         assert call(stack_diagnosis, plan=made, requests=False)["findings"] == []
@@ -201,7 +201,7 @@ def test_each_endpoint_picker_proxy_is_requested_when_there_is_no_gateway(call, 
         (simulator(picked=False), "F26", "proxy of sim"),
     ],
 )
-def test_a_proxy_that_fails_or_asks_nobody(call, monkeypatch, server, code, where):
+def test_a_proxy_that_fails_or_bypasses_the_endpoint_picker_is_reported(call, monkeypatch, server, code, where):
     with stack(monkeypatch, gateway=server, made=planned({"provider": "standalone"})) as (_api, made):
         result = call(stack_diagnosis, plan=made)
     assert [entry["code"] for entry in result["findings"]] == [code] and result["findings"][0]["where"].startswith(where), result["lines"]
@@ -225,7 +225,7 @@ def test_a_proxy_without_its_service(call, monkeypatch):
     assert [(entry["code"], entry["where"]) for entry in result["findings"]] == [("absent", "Service llm-d/sim-gateway")], result["lines"]
 
 
-def test_a_cluster_with_nothing_of_ours(call, monkeypatch):
+def test_an_empty_cluster_lacks_the_namespace_and_crds_and_has_no_other_cause(call, monkeypatch):
     def change(snap):
         for kind in snap.objects:
             snap.objects[kind] = []
@@ -246,7 +246,7 @@ def test_unreadable_objects_are_reported_without_false_findings(call, monkeypatc
 
 
 @pytest.mark.parametrize("how", ["refused", pytest.param("hangs", marks=pytest.mark.timing), "html"])
-def test_no_api_server_is_one_line(call, monkeypatch, how):
+def test_an_unreachable_api_server_is_reported_in_one_line(call, monkeypatch, how):
     def hangs(connection):
         time.sleep(30)
 
@@ -301,7 +301,7 @@ def test_a_key_that_the_gateway_refuses_and_repeats_is_not_shown(call, monkeypat
 
 
 @pytest.mark.parametrize("protocol", ["HTTP", "HTTPS"])
-def test_a_key_goes_to_no_address_whose_certificate_nobody_checks(call, monkeypatch, certificate, protocol):
+def test_an_api_key_is_not_sent_to_an_unverified_https_address(call, monkeypatch, certificate, protocol):
     authorizations = []
 
     def stranger(handler, *_request):

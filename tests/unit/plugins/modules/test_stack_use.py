@@ -96,7 +96,7 @@ ROUTES = [
 MOUNTS = ["Pod llm-d/copy mounts the PersistentVolumeClaim a-weights", "Deployment llm-d/later mounts the PersistentVolumeClaim a-weights"]
 
 
-def test_all_of_others_are_named_at_once_and_nothing_else(look):
+def test_exactly_the_foreign_users_of_gateways_and_claims_are_reported(look):
     result = look(gateways=[GATEWAY], claims=[CLAIM])
     assert result["failed"] and result["users"] == ROUTES + MOUNTS
     assert result["msg"].startswith("Others use what would be removed. Nothing has been removed.\n  - HTTPRoute shop/search")

@@ -79,7 +79,7 @@ def ran(service):
     ],
 )
 @pytest.mark.usefixtures("clock")
-def test_each_preset_is_proven_by_what_it_promises(prove, preset, own):
+def test_each_preset_passes_the_claims_about_its_own_behavior(prove, preset, own):
     proven_by_what_it_promises(prove, preset, own)
 
 
@@ -153,7 +153,7 @@ def test_an_address_without_a_route_is_reached_by_port_forward(call, monkeypatch
 
 
 @pytest.mark.usefixtures("clock")
-def test_the_key_of_the_servers_goes_through_the_gateway(call, monkeypatch):
+def test_the_api_key_of_the_model_servers_is_sent_through_the_gateway(call, monkeypatch):
     names = {"requests": "inference_objective_request_total", "scheduler_attempts": "inference_extension_scheduler_attempts_total"}
     with contextlib.ExitStack() as stack:
         url = stack.enter_context(serve(keyed(InferenceGateway())))
@@ -201,7 +201,7 @@ def test_an_empty_cluster_fails_claims_and_not_the_task(call, monkeypatch):
     assert [name for name in ids if name in ("sim/warm", "sim/configured", "sim/servers")] == ["sim/warm", "sim/configured", "sim/servers"]
 
 
-def test_check_mode_asks_nothing_about_a_plan(call):
+def test_a_plan_is_not_validated_in_check_mode(call):
     result = call(stack_validation, check=True, plan=planned(warmup={"prompts": ["You are patient, and sell boots."]}), host="http://127.0.0.1:1")
     assert "verdict" not in result and "failed" not in result and "boots" not in json.dumps(result)
 
@@ -221,5 +221,5 @@ def test_claims_about_a_load_are_added_to_a_verdict(call):
         ({"verdict": {}}, "performance"),
     ],
 )
-def test_options_that_say_nothing(call, options, message):
+def test_incomplete_or_conflicting_options_are_refused(call, options, message):
     assert message in call(stack_validation, **options)["msg"]

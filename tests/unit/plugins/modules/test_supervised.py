@@ -121,7 +121,7 @@ def test_a_program_that_never_stays_up_is_reported_at_the_timeout(call, configur
     assert result["failed"] and "bad" in result["programs"] and "out of luck" in result["msg"]
 
 
-def test_a_configuration_that_is_none(call, configure, tmp_path):
+def test_an_invalid_supervisord_configuration_is_reported(call, configure, tmp_path):
     options = configure(one="exec sleep 100")
     Path(options["config"]).write_text("[supervisord]\nlogfile=%(nonsense)s\n[supervisorctl]\nserverurl=unix:///nowhere\n", encoding="utf-8")
     result = call(supervised, **options)

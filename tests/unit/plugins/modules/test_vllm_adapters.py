@@ -40,7 +40,7 @@ def test_adapters_are_unloaded_and_loaded_until_they_match_the_request(has: dict
     assert steps(has, requested) == expected
 
 
-def test_every_server_has_them_and_no_others_and_a_second_run_changes_nothing(call: t.Any, monkeypatch: t.Any) -> None:
+def test_servers_get_exactly_the_listed_adapters_and_a_rerun_changes_nothing(call: t.Any, monkeypatch: t.Any) -> None:
     servers = LoraServer(), LoraServer(sql="/old/sql", gone="/models/gone")
     with cluster(monkeypatch, *servers):
         first = call(vllm_adapters, services=wanted(SQL, CHAT))
@@ -61,7 +61,7 @@ def test_servers_that_want_a_key_get_that_of_their_secret(call: t.Any, monkeypat
     assert states(result) == [{"sql": "loaded"}] and server.has == {"sql": "/models/sql"} and "sk-model" not in str(result)
 
 
-def test_check_mode_says_what_would_be_done_and_asks_for_nothing(call: t.Any) -> None:
+def test_check_mode_reports_adapter_changes_and_makes_none(call: t.Any) -> None:
     server = LoraServer(gone="/models/gone")
     with serve(server) as url:
         result = call(vllm_adapters, services=wanted(SQL, urls=[url]), check=True)

@@ -186,7 +186,7 @@ def test_answers_that_are_not_streamed(call):
     assert stage["ttft_ms"]["max"] == stage["e2e_ms"]["max"]
 
 
-def test_tokens_of_whole_answers_that_nobody_counted_are_unknown(call, tmp_path):
+def test_uncounted_tokens_of_unstreamed_answers_are_unknown(call, tmp_path):
     """An answer in one piece is one chunk, however many tokens it has: one of each would be a sixteenth of the rate, and a good request of a single token."""
     body = json.dumps({key: value for key, value in json.loads(whole()).items() if key != "usage"})
     server = Server(tokenize=False, fail=lambda number: (200, {"Content-Type": JSON}, body))
@@ -205,7 +205,7 @@ def test_tokens_of_whole_answers_that_nobody_counted_are_unknown(call, tmp_path)
 @pytest.mark.parametrize(
     ("streamed", "gap"), [(False, 0.0), (True, 0.0), pytest.param(True, 0.02, marks=pytest.mark.timing)], ids=["whole", "held back on the way", "streamed"]
 )
-def test_a_time_between_tokens_that_nobody_saw_meets_no_objective(call, streamed, gap):
+def test_token_latency_objectives_fail_when_answers_come_in_one_piece(call, streamed, gap):
     """Answers in one piece, because streaming was not requested or because a proxy collects them."""
     content = {**json.loads(whole()), "usage": {"prompt_tokens": 20, "completion_tokens": 2}}
     server = Server(gap=gap, fail=lambda number: None if streamed else (200, {"Content-Type": JSON}, json.dumps(content)))
@@ -362,7 +362,7 @@ def test_a_worse_run_than_the_baseline_fails(call, tmp_path):
     assert result["failed"] and result["verdict"] == "failed" and "ttft_from_schedule_p50_ms is" in result["msg"]
 
 
-def test_several_models_are_looked_at_first(call):
+def test_every_model_is_checked_by_a_request_before_the_load(call):
     def missing(number):
         return (404, {"Content-Type": JSON}, '{"error": {"message": "The model `lora-b` does not exist."}}') if number == 1 else None
 
@@ -372,27 +372,27 @@ def test_several_models_are_looked_at_first(call):
     assert result["failed"] and "lora-b" in result["msg"] and "does not exist" in result["msg"] and len(server.requests) == 2
 
 
-def test_nobody_there(call):
+def test_an_unreachable_or_unresolvable_server_is_reported(call):
     result = call(vllm_perf, url=f"http://127.0.0.1:{closed_port()}", stages=[{"rate": 1, "seconds": 60}], **OPTIONS)
     assert result["failed"] and "connection refused" in result["msg"]
     result = call(vllm_perf, url="http://nowhere.invalid", stages=[{"rate": 1, "seconds": 60}], **OPTIONS)
     assert result["failed"] and "nowhere.invalid has no address" in result["msg"]
 
 
-def test_nothing_but_failures_fails(call):
+def test_a_run_without_a_successful_request_fails(call):
     with serve(Server(fail=lambda number: (503, {}, "busy"))) as url:
         result = call(vllm_perf, url=url, stages=[{"concurrency": 2, "requests": 5}], **OPTIONS)
     assert result["failed"] and result["verdict"] == "failed" and "none of 5 requests succeeded: answered 503" in result["msg"]
 
 
 @pytest.mark.timing
-def test_a_silent_server_takes_no_longer_than_its_time(call):
+def test_requests_to_a_silent_server_end_at_the_request_timeout(call):
     with serve(Server(fail=lambda number: time.sleep(3) if number else None)) as url:
         result = call(vllm_perf, url=url, stages=[{"concurrency": 3, "requests": 3}], request_timeout=0.4, **OPTIONS)
     assert result["stages"][0]["errors"] == {"timeout": 3} and result["stages"][0]["seconds"] < 1
 
 
-def test_check_mode_sends_nothing(call):
+def test_check_mode_sends_no_requests(call):
     server = Server()
     with serve(server) as url:
         result = call(vllm_perf, check=True, url=url, stages=[{"rate": 1, "seconds": 1}], **OPTIONS)
@@ -483,7 +483,7 @@ def test_invalid_options_are_refused(call, tmp_path, options, message):
         ),
     ],
 )
-def test_a_baseline_that_is_none(call, tmp_path, stages, message):
+def test_an_invalid_baseline_is_refused_with_the_path_of_each_mistake(call, tmp_path, stages, message):
     (tmp_path / "old.json").write_text(json.dumps({"stages": stages}))
     result = call(vllm_perf, url="http://127.0.0.1:1", model="m", baseline=str(tmp_path / "old.json"), **LOAD)
     assert result["failed"] and f"baseline {tmp_path}/old.json: {message}" in result["msg"] and "give the result.json of an earlier run" in result["msg"]
@@ -614,7 +614,7 @@ def test_several_processes_send_as_one(call, tmp_path, stage):
         assert server.most <= max(2, stage["concurrency"])
 
 
-def test_a_stage_has_as_many_processes_as_it_asks_for(call, tmp_path, monkeypatch):
+def test_each_stage_uses_as_many_processes_as_its_load_needs(call, tmp_path, monkeypatch):
     """One after the other by one, by two and by one again: no request twice, none left out, all in the files."""
     monkeypatch.setattr(worker_count, "cores", lambda: 2)
     stages = [{"rate": 50, "requests": 5}, {"rate": 2000, "requests": 60}, {"concurrency": 1, "requests": 4}]

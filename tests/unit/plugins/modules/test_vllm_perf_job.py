@@ -46,7 +46,7 @@ def quick_looks(monkeypatch):
     monkeypatch.setattr(k8s_job, "POLL", 0.05)
 
 
-def test_a_job_gives_the_same_as_this_host_and_leaves_nothing(call, tmp_path):
+def test_a_job_returns_the_same_fields_as_a_local_run_and_leaves_no_objects(call, tmp_path):
     paths = []
 
     def server(_handler, _method, path, body):
@@ -83,7 +83,7 @@ def test_a_job_gives_the_same_as_this_host_and_leaves_nothing(call, tmp_path):
 
 
 @pytest.mark.parametrize("job", [None, JOB])
-def test_the_key_is_read_from_a_secret_and_stands_in_that_of_the_job_only(call, tmp_path, job):
+def test_the_api_key_is_read_from_a_secret_and_written_only_to_the_job_secret(call, tmp_path, job):
     with serve(keyed(answer)) as url:
         cluster = Cluster(tmp_path)
         cluster.objects["secrets"]["keys"] = SECRETS["/api/v1/namespaces/llm-d/secrets/keys"]
@@ -98,7 +98,7 @@ def test_the_key_is_read_from_a_secret_and_stands_in_that_of_the_job_only(call, 
     assert "sk-model" not in json.dumps([result, absent, written, [body for _method, kind, body in cluster.writes if kind != "secrets"]])
 
 
-def test_the_end_of_a_log_may_come_after_the_end_of_the_pod(call, tmp_path):
+def test_log_lines_that_arrive_after_the_pod_has_ended_are_read(call, tmp_path):
     """As a busy node writes it."""
     with serve(lambda *_args: answer()) as url:
         cluster = Cluster(tmp_path)
@@ -130,7 +130,7 @@ def test_the_pod_keeps_to_the_restricted_standard(call, tmp_path):
 
 
 @pytest.mark.parametrize(("processes", "resources", "expected"), [(None, None, 1), (None, {"limits": {"cpu": "8", "memory": "2Gi"}}, None), (3, None, 3)])
-def test_a_job_s_container_asks_for_a_core_for_each_process(call, tmp_path, processes, resources, expected):
+def test_the_job_container_requests_one_core_per_process(call, tmp_path, processes, resources, expected):
     """The program determines the number itself only where the user has set the resources of the container."""
     cluster = Cluster(tmp_path, pod=({"phase": "Succeeded"}, ""))
     with serve(cluster) as api:
@@ -149,7 +149,7 @@ def test_a_job_s_container_asks_for_a_core_for_each_process(call, tmp_path, proc
     assert given == resources or given["requests"]["cpu"] == str(expected)
 
 
-def test_files_go_along(call, tmp_path):
+def test_a_prompt_file_is_passed_to_the_job(call, tmp_path):
     (tmp_path / "prompts").write_text("Say hello.\n")
     cluster = Cluster(tmp_path)
     prompts = []
@@ -218,7 +218,7 @@ def test_missing_targets_and_invalid_options_are_refused(call, tmp_path):
         assert "cut the file" in call(vllm_perf, url="http://x", job=JOB, **large)["msg"]
 
 
-def test_check_mode_makes_nothing(call, tmp_path):
+def test_check_mode_creates_no_job(call, tmp_path):
     cluster = Cluster(tmp_path)
     with serve(cluster) as api:
         result = call(
@@ -234,7 +234,7 @@ def test_check_mode_makes_nothing(call, tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.rest)])
-def test_an_interrupted_run_takes_the_job_along(tmp_path, root, number):
+def test_an_interrupted_run_deletes_its_job(tmp_path, root, number):
     cluster = Cluster(tmp_path)
     with serve(answer) as url, serve(cluster) as api:
         options = {"url": url, "job": JOB, "kubeconfig": kubeconfig(tmp_path, api), "stages": [{"rate": 5, "seconds": 60}], **OPTIONS}

@@ -74,7 +74,7 @@ def test_only_a_server_that_has_restarted_is_warmed_again(call, monkeypatch):
 
 
 @pytest.mark.parametrize(("block_size", "states_then"), [(None, ["warm", "warm"]), (16, ["warmed", "warm"])])
-def test_the_server_says_how_large_its_blocks_are(call, monkeypatch, block_size, states_then):
+def test_the_block_size_is_read_from_the_server_unless_it_is_set(call, monkeypatch, block_size, states_then):
     """Blocks of 32 tokens hold fewer tokens of a prompt than the usual ones, by which a prompt that is cached as far as possible would never be warm."""
     server = CachingEngine(block=32)
     with cluster(monkeypatch, server):
@@ -118,7 +118,7 @@ def test_a_config_map_without_prompts_is_reported_and_other_services_go_on(call,
     assert other["warm"] is True and [message in line for line in warned(result)] == [True]
 
 
-def test_a_server_that_says_nothing_is_unknown_and_nothing_has_changed(call, monkeypatch):
+def test_a_server_without_cached_token_counts_is_unknown_and_unchanged(call, monkeypatch):
     servers = CachingEngine("never"), CachingEngine("never")
     with cluster(monkeypatch, *servers):
         result = call(vllm_warmup, services=[service()])
@@ -134,7 +134,7 @@ def test_a_prompt_is_sent_again_when_the_server_omits_a_zero_cached_count(call, 
     assert states(second) == [["warm", "warm"]] * 2 and second["changed"] is False and len(servers[0].prompts) == 6
 
 
-def test_a_cache_that_keeps_nothing_is_never_warm(call, monkeypatch):
+def test_a_server_that_caches_no_prompt_is_warmed_on_every_run(call, monkeypatch):
     with cluster(monkeypatch, CachingEngine(keeps=False)):
         for _turn in range(2):
             assert states(call(vllm_warmup, services=[service(replicas=[REPLICAS])])) == [["warmed", "warmed"]]
@@ -189,7 +189,7 @@ def test_servers_are_warmed_in_parallel_with_one_prompt_at_a_time_each(call, mon
     assert result["warm"] is True and states(result) == [["warmed", "warmed"]] * 20 and most == {"one": 1, "all": THREADS}
 
 
-def test_check_mode_sends_nothing(call, monkeypatch):
+def test_check_mode_sends_no_prompts(call, monkeypatch):
     server = CachingEngine()
     with cluster(monkeypatch, server) as api:
         result = call(vllm_warmup, check=True, services=[service()])

@@ -115,7 +115,7 @@ def test_inventories_of_one_folder_share_no_artifacts(tmp_path: Path) -> None:
     assert read_folder(llm_d_kubeconfig=one, inventory_hostname="prod", ansible_connection="local") == folders[0]
 
 
-def test_without_a_cluster_and_among_several_hosts_the_folder_stays_as_it_was() -> None:
+def test_artifacts_folders_omit_the_cluster_if_unknown_or_for_several_hosts() -> None:
     assert read_folder() == "artifacts" and read_folder(llm_d_instance="blue") == "artifacts/blue"
     assert read_folder(**FLEET) == "artifacts/paris" and read_folder(**FLEET, llm_d_instance="blue") == "artifacts/paris/blue"
 

@@ -25,7 +25,7 @@ def append(path, text):
         file.write(text)
 
 
-def test_lines_are_shown_while_they_come(shown):
+def test_progress_lines_are_displayed_as_they_are_written(shown):
     follower = followed.Follower(interval=0.01)
     append(follower.path, "waiting 0 s: a\nwait")
     until(lambda: shown)
@@ -35,7 +35,7 @@ def test_lines_are_shown_while_they_come(shown):
     assert shown == ["    waiting 0 s: a", "    waiting 10 s: a"] and not os.path.exists(follower.path)
 
 
-def test_each_line_says_whose_it_is_where_there_are_several_hosts(shown):
+def test_progress_lines_start_with_the_host_name_if_there_are_several_hosts(shown):
     for hosts in (["paris"], ["paris", "berlin"]):
         follower = followed.Follower(followed.prefix_of({"inventory_hostname": "paris", "groups": {"all": hosts}}), interval=0.01)
         append(follower.path, "waiting\n")
@@ -50,7 +50,7 @@ def test_no_control_character_reaches_the_terminal(shown):
     assert shown == ["    waiting red  end over"]
 
 
-def test_nothing_to_show(shown):
+def test_a_missing_progress_file_displays_nothing(shown):
     follower = followed.Follower(interval=0.01)
     os.unlink(follower.path)
     follower.stop()

@@ -110,7 +110,7 @@ EVIL = "acme/\x1b[31mred\x1b]0;title\x07\x9b2J\u202eevil\r"
 
 
 @pytest.mark.parametrize("format_", ["json", "yaml"])
-def test_nothing_that_a_server_says_is_obeyed_by_the_terminal(root, tmp_path, format_):
+def test_control_characters_from_a_server_do_not_reach_the_terminal(root, tmp_path, format_):
     def answer(handler, method, path, body):
         return 200, {"Content-Type": JSON}, models(EVIL) if path == "/v1/models" else "{}"
 

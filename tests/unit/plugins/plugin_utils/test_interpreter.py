@@ -52,7 +52,7 @@ def test_only_failures_of_an_old_python_are_attributed_to_it(tmp_path: Path) -> 
 
 
 @pytest.mark.rest
-def test_a_play_with_an_old_python_says_so(tmp_path: Path) -> None:
+def test_a_play_reports_a_python_that_is_too_old(tmp_path: Path) -> None:
     (tmp_path / "play.yml").write_text(PLAY, encoding="utf-8")
     old = python(tmp_path, "3.8")
     done = plays.run("-i", "localhost,", "-c", "local", "-e", f"ansible_python_interpreter={old}", str(tmp_path / "play.yml"))

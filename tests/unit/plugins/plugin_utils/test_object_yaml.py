@@ -49,7 +49,7 @@ def test_a_long_line_is_not_folded():
     assert object_yaml({"args": ["word " * 60 + "end"]}).count("\n") == 2
 
 
-def test_nothing_is_an_empty_text():
+def test_an_empty_or_missing_object_yields_an_empty_text():
     assert object_yaml({}) == object_yaml(None) == ""
 
 

@@ -72,7 +72,7 @@ def test_a_creation_of_a_dry_run_is(send):
     assert len(send(200, 502, method="post", path="/x", body={}, dry_run="All")) == 2
 
 
-def test_an_answer_that_never_comes_is_not_waited_for_for_ever(monkeypatch):
+def test_a_request_without_an_answer_ends_at_the_read_timeout(monkeypatch):
     monkeypatch.setattr(compat, "READ_TIMEOUT", 0.2)
     over = threading.Event()
     with raw(lambda _connection: over.wait(20) and None) as url, compat.patient_client(), pytest.raises(urllib3.exceptions.HTTPError, match="timed out"):

@@ -33,7 +33,7 @@ def warnings_of_ansible(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return messages
 
 
-def test_a_folder_that_can_be_written_stays(place: Path, warnings: list[str]) -> None:
+def test_a_writable_results_folder_is_used_as_given(place: Path, warnings: list[str]) -> None:
     for wanted in (place / "open/other", place / "open/not/yet/made"):
         assert results.results_folder(str(wanted)) == str(wanted)
     assert not warnings
@@ -47,7 +47,7 @@ def test_a_folder_that_can_be_written_stays(place: Path, warnings: list[str]) ->
         ("open/artifacts", "no permission to write into {}/open/artifacts/locked"),
     ],
 )
-def test_another_one_takes_the_results_with_a_warning(place: Path, warnings: list[str], wanted: str, why: str) -> None:
+def test_an_unwritable_results_folder_is_replaced_with_a_warning(place: Path, warnings: list[str], wanted: str, why: str) -> None:
     instead = results.results_folder(str(place / wanted))
     assert instead == f"{place}/tmp/llm_d-results-{os.getuid()}{place}/{wanted}" and not Path(instead).exists()
     assert warnings == [f"{why.format(place)}, so the results of this run go to {instead}. Set llm_d_artifacts_dir to a folder that can be written."]

@@ -85,7 +85,7 @@ def test_a_run_leaves_no_key_of_the_kubeconfig(play, temporary):
 
 
 @pytest.mark.rest
-def test_a_killed_run_takes_its_workers_along_and_the_next_one_its_files(play, silent, temporary, monkeypatch):
+def test_workers_of_a_killed_run_end_and_the_next_run_removes_its_files(play, silent, temporary, monkeypatch):
     with play(silent) as run:
         until(lambda: keys(temporary))
         folder = Path(keys(temporary)[0]).parent
@@ -110,7 +110,7 @@ def taken_elsewhere(number: signal.Signals, ours: bool) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_a_worker_whichever_thread_takes_it(number):
+def test_a_signal_ends_a_worker_whichever_thread_receives_it(number):
     for ours, code in ((False, None), (True, 7)):
         worker = multiprocessing.get_context("fork").Process(target=taken_elsewhere, args=(number, ours))
         worker.start()
@@ -151,7 +151,7 @@ def test_only_folders_of_ended_processes_are_removed_as_orphans(tmp_path, monkey
     assert run_files.remove_orphans() == [str(tmp_path / f"llm_d-{done.pid}-a")]
 
 
-def test_the_inputs_role_takes_away_what_killed_runs_left(root, tmp_path):
+def test_the_inputs_role_removes_temporary_folders_of_killed_runs(root, tmp_path):
     done = subprocess.Popen(["true"])
     done.wait()
     orphan = tmp_path / f"llm_d-{done.pid}-a"

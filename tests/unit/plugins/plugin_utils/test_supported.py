@@ -32,7 +32,7 @@ def test_one_that_has_reached_its_end_is_warned_of(version: str, warned: int, mo
 
 
 @pytest.mark.parametrize("name", ["action/inputs.py", "action/role_facts.py", "plugin_utils/in_process.py"])
-def test_it_is_looked_at_before_anything_else_of_ours(name: str) -> None:
+def test_ansible_core_is_checked_before_other_imports_of_the_collection(name: str) -> None:
     """All other actions come after the first two, or import the third."""
     body = ast.parse((ROOT / "plugins" / name).read_text(encoding="utf-8")).body
     ours = [index for index, node in enumerate(body) if isinstance(node, ast.ImportFrom) and node.level]

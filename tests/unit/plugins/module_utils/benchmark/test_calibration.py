@@ -60,7 +60,7 @@ def test_a_request_without_a_place_waits_for_the_end_of_another() -> None:
     assert [request.ttft_ms for request in calibration.simulated(dataclasses.replace(server, places=3), requests)] != [20, 45, 54]
 
 
-def test_a_servers_limit_is_not_taken_for_its_growth() -> None:
+def test_the_fit_separates_waiting_at_a_limit_from_slowdown_under_load() -> None:
     """Requests that wait for a place take long as those do that slow each other: only the limit tells them apart."""
     known = dataclasses.replace(KNOWN, growth=0.0, places=4)
     stages = [calibration.simulated(known, sent(seed, rate)) for seed, rate in ((1, 2.0), (2, 5.0), (3, 6.5))]
@@ -120,7 +120,7 @@ def test_requests_one_at_a_time_determine_overhead_and_time_per_token() -> None:
     assert (fitted.overhead, fitted.per_token, fitted.inter_token) == pytest.approx((40, 0.8, 25)) and fitted.growth == 0
 
 
-def test_a_stall_of_the_host_moves_nothing() -> None:
+def test_a_single_stall_of_the_host_does_not_change_the_fit() -> None:
     stalled = [request._replace(ttft_ms=request.ttft_ms + (5000 if number == 7 else 0)) for number, request in enumerate(alone())]
     fitted = calibration.fit(stalled, [])
     assert (fitted.overhead, fitted.per_token) == pytest.approx((40, 0.8))
@@ -295,5 +295,5 @@ def test_the_prefill_throughput_is_of_prompts_that_no_cache_has() -> None:
         ({}, None, 1),
     ],
 )
-def test_prompts_are_as_long_as_the_server_takes_them(workload: dict[str, int], models: list[dict[str, object]] | None, words: int) -> None:
+def test_calibration_prompts_are_as_long_as_the_model_server_accepts(workload: dict[str, int], models: list[dict[str, object]] | None, words: int) -> None:
     assert calibration_prompt(workload, 8192, models) == {"kind": "random", "input_len": words, "output_len": 1}

@@ -119,14 +119,14 @@ def runs_of_two_presets():
     return [comparison_run.run(name, *result_of([(rate, recorded(f"{name} {float(rate)}", rate, slow[name])) for rate in (4, 8)])) for name in slow]
 
 
-def test_the_same_requests_give_the_same_table_as_before(both):
+def test_recorded_requests_still_give_the_recorded_table(both):
     results = comparison.results(both, {})
     table, note = comparison.table(results)[: len(OLD_TABLE)], comparison.table(results)[len(OLD_TABLE) :]
     assert table == OLD_TABLE and note.startswith(f"\n{NOTE}")
     assert results["runs"][1]["ttft_p90_ratio"] == {"4": 13.06, "8": 13.22} and [each["total"] for each in both] == OLD_TOTALS
 
 
-def test_the_same_requests_give_the_same_figures_as_before(both):
+def test_recorded_requests_still_give_the_recorded_figures(both):
     stage = both[0]["stages"][0]
     assert {name: stage[name] for name in OLD_STAGE} == OLD_STAGE and stage["hit_ratio"] == pytest.approx(0.434, abs=5e-5)
     for name, wanted in OLD_SUMMARIES.items():
@@ -137,7 +137,7 @@ def test_the_same_requests_give_the_same_figures_as_before(both):
     assert len(stage["ttft_cdf"]) == 101 and stage["ttft_cdf"][50] == [pytest.approx(36.936, rel=5e-4), 0.5]
 
 
-def test_a_run_says_what_was_sent(both):
+def test_a_run_reports_its_workload(both):
     assert both[0]["workload"] == {
         "groups": 24, "prompts_per_group": 5, "system_prompt_len": 1500, "question_len": 40, "output_len": 16, "seed": 42, "nonce": "n",
     }  # fmt: skip
@@ -184,12 +184,12 @@ def test_percentiles_are_ordered_and_within_the_values(values):
         ({"rate": 8, "seconds": 1, "requests": 0}, None),
     ],
 )
-def test_a_stage_of_seconds_is_one_of_requests(stage, requests):
+def test_a_stage_in_seconds_is_converted_to_a_number_of_requests(stage, requests):
     made = comparison_run.options({}, [stage], None)["stages"]
     assert made == [stage if requests is None else {"rate": stage["rate"], "requests": requests}]
 
 
-def test_each_stage_has_its_own_requests():
+def test_the_figures_of_a_stage_cover_only_its_own_requests():
     """5 and 10 in one file, of which 1 in 3 of the second fails and has no time to first token; 2 of 3 answers come from one server."""
     first = [Record(n, 0, 0.0, 0.0, 0.1, 0.4, 0.5, 200, 30, 4, 10, "pod-a") for n in range(5)]
     second = [Record(n, 0, 0.0, 0.05, 0.25, 0.4, 0.5, 200, 30, 4, 20, "pod-b" if n % 3 else "pod-a") for n in range(9)]
@@ -256,7 +256,7 @@ BASE = run("round_robin", measured(2, 500), measured(8, 800))
 OURS = run("prefix_aware", measured(2, 100), measured(8, 50))
 
 
-def test_ratios_are_the_baselines_by_ours():
+def test_ratios_divide_the_baseline_latency_by_that_of_each_preset():
     results = comparison.results([BASE, OURS], {})
     assert [entry["ttft_p90_ratio"] for entry in results["runs"]] == [{"2": 1.0, "8": 1.0}, {"2": 5.0, "8": 16.0}]
     assert results["baseline"] == "round_robin" and results["valid"] is True
@@ -295,7 +295,7 @@ def test_a_difference_within_chance_is_marked_and_makes_no_headline():
     assert "≈ The intervals" in comparison_page.page(results)
 
 
-def test_too_few_requests_compare_nothing():
+def test_runs_with_too_few_requests_are_not_compared():
     results = comparison.results([run("queue", measured(2, 500, requests=35)), run("balanced", measured(2, 1, requests=40))], {})
     assert results["runs"][1]["ttft_p90_differs"] == {"2": None} and "500.0 ? |" in comparison.table(results)
     why = "at 2 requests/s queue: not enough requests (35 of 36 needed)."
@@ -318,7 +318,7 @@ def test_too_few_requests_compare_nothing():
         ([BASE, run("queue", measured(4, 1))], "nothing to compare"),
     ],
 )
-def test_headlines_that_claim_nothing(runs, words):
+def test_the_headline_claims_nothing_without_a_gain_or_a_comparable_run(runs, words):
     assert words in comparison.results(runs, {})["headline"]
 
 
@@ -366,7 +366,7 @@ def test_failures_are_named_where_they_decide(base, mine, differs, words):
     assert results["runs"][1]["ttft_p90_differs"] == {"8": differs} and words in results["headline"]
 
 
-def test_the_page_says_that_failures_count_in_its_percentiles():
+def test_the_page_states_that_its_percentiles_include_failed_requests():
     page = comparison_page.page(comparison.results([run("balanced", failing(1000, 300)), run("queue", failing(100, 5))], {}))
     assert "for requests that succeeded. Percentiles" not in page and "a request that failed lasts forever" in page
     assert "100 ms</td><td>-</td>" in page
@@ -389,7 +389,7 @@ def test_the_table_has_a_row_for_each_rate_and_preset():
     assert len({len(line) for line in comparison.lines(results)[:6]}) == 1
 
 
-def test_an_axis_of_a_comparison_is_logarithmic_where_its_label_says_so():
+def test_comparison_axes_are_labelled_log_exactly_if_they_are_logarithmic():
     records = [Record(i, 0, i / 4, i / 4, i / 4 + 0.001 * 10 ** (i % 4), i + 9, i + 9, 200, 100, 5, 50, "pod-a") for i in range(40)]
     wide = comparison_run.run("", *result_of([(4, records)]))["stages"][0]
     made = comparison_page.page(comparison.results([run("queue", wide, measured(8, 1000)), run("balanced", measured(4, 1), measured(8, 1))], {}))
@@ -402,7 +402,7 @@ def test_a_late_client_is_marked():
     assert results["valid"] is False and "| queue † |" in comparison.table(results) and "† The client itself" in comparison_page.page(results)
 
 
-def test_the_page_says_what_deployment_was_measured():
+def test_the_page_names_the_measured_deployment():
     of = {"instance": "blue", "namespace": "team-a", "cluster": "https://10.0.0.1:6443", "release": "router-0.10"}
     assert "blue in namespace team-a on https://10.0.0.1:6443, router-0.10" in comparison_page.page(comparison.results([BASE, OURS], of))
 
@@ -573,11 +573,11 @@ ROUND_ROBIN = of("round_robin", p50=(779.0, [700, 800]), p90=(810.0, [790, 840])
         ),
     ],
 )
-def test_the_headline_says_which_percentile_and_looks_at_all_of_the_table(others, headline):
+def test_the_headline_names_its_percentile_and_considers_every_percentile(others, headline):
     assert comparison.results([ROUND_ROBIN, *others], {})["headline"] == headline
 
 
-def test_a_headline_without_a_gain_names_the_preset_that_is_furthest_behind():
+def test_a_headline_without_a_gain_names_the_worst_preset():
     base = of("balanced", p50=(28.0, [20, 40]), p90=(800.0, [780, 830]), p99=UNKNOWN)
     mine, third = of("queue", p50=(779.0, [700, 800]), p90=(900.0, [880, 930]), p99=UNKNOWN), of("third", p50=(29.0, [20, 40]), p90=UNKNOWN, p99=UNKNOWN)
     headline = comparison.results([base, third, mine], {})["headline"]
@@ -587,7 +587,7 @@ def test_a_headline_without_a_gain_names_the_preset_that_is_furthest_behind():
     assert "Later" not in comparison.results([base, third], {})["headline"]
 
 
-def test_the_headline_looks_at_the_99th_percentile_where_it_is_known():
+def test_the_headline_uses_the_99th_percentile_where_it_is_known():
     base, mine = (of(name, p50=(20.0, [19, 21]), p90=(30.0, [29, 31]), p99=(p99, [p99 - 9, p99 + 9])) for name, p99 in (("queue", 900.0), ("balanced", 90.0)))
     results = comparison.results([base, mine], {})
     assert (
@@ -653,7 +653,7 @@ def test_a_rate_that_the_baseline_does_not_have_is_not_compared():
 
 
 @pytest.mark.parametrize(("base", "mine", "ratio"), [(100, 30, 3.33), (100, 0, None), (0, 100, None), (1, 1000, 0.0)])
-def test_a_ratio_says_how_many_times_sooner(base, mine, ratio):
+def test_a_ratio_is_rounded_and_missing_for_a_latency_of_zero(base, mine, ratio):
     assert comparison.ratios(entry("a", r4=(base, None)), entry("b", r4=(mine, None))) == {"4": ratio}
 
 
@@ -679,7 +679,7 @@ def test_requests_that_failed_are_the_slowest(failed, p50, p90):
         (0, [0, 0], "There is nothing to compare with."),
     ],
 )
-def test_a_headline_takes_a_gain_that_matters(p90, interval, headline):
+def test_the_headline_names_only_gains_that_are_certain_and_large_enough(p90, interval, headline):
     assert comparison.results([entry("a", r4=(1000, [970, 1050])), entry("b", r4=(p90, interval))], {})["headline"] == headline
 
 
@@ -723,7 +723,7 @@ def test_charts_of_a_comparison_have_its_numbers():
     assert (share[0], share[-1]) == ("0", "1") and page.count('<tr class="first">') == 2  # a line above each rate
 
 
-def test_the_rates_of_a_comparison_begin_at_nothing():
+def test_the_rate_axis_of_a_comparison_begins_at_zero():
     runs = [entry(name, r1=(100, [90, 110]), r2=(200, [190, 210])) for name in "ab"]
     drawn = axes(comparison_page.page(comparison.results(runs, {})))
     assert drawn["Time to first token, 90th percentile, by rate", "target requests per second"][0] == "0"

@@ -101,7 +101,7 @@ def test_student_s_factors(count, factor, near):
 
 
 @pytest.mark.parametrize(("percent", "least"), [(50, 6), (75, 13), (25, 13), (90, 36), (10, 36), (99, 368), (1, 368), (99.9, 3688)])
-def test_how_many_values_an_interval_takes(percent, least):
+def test_the_least_sample_size_of_an_interval_follows_from_its_percentile(percent, least):
     """The sample size at which all values lie on one side of the percentile with a probability of at most 2.5 %."""
     share = max(percent, 100 - percent) / 100
     assert confidence.needed(percent) == least and share**least <= 0.025 < share ** (least - 1)
@@ -148,7 +148,7 @@ def queue(dice, load, count):
 
 @pytest.mark.rest
 @pytest.mark.parametrize(("load", "percent", "held", "known"), [(0.5, 50, 0.95, 40), (0.5, 90, 0.9, 36), (0.7, 50, 0.9, 40), (0.7, 90, 0.85, 28)])
-def test_percentiles_are_in_their_intervals_behind_a_queue(load, percent, held, known):
+def test_intervals_hold_the_true_percentiles_of_requests_in_a_queue(load, percent, held, known):
     """Requests are slow together there: the sample carries as much information as a smaller one, which may be too small for an interval.
 
     The time in such a queue is exponential. Intervals of independent requests held 54 and 36 % at 70 % load.
@@ -161,7 +161,7 @@ def test_percentiles_are_in_their_intervals_behind_a_queue(load, percent, held, 
 
 
 @pytest.mark.rest
-def test_equal_runs_behind_a_queue_are_not_called_better_or_worse():
+def test_equal_runs_with_queueing_are_rarely_judged_better_or_worse():
     """Figures that are unknown at 90 % load are not compared."""
     for load in (0.7, 0.9):
         dice, called, tries = random.Random(f"equal {load}"), 0, 25
@@ -171,7 +171,7 @@ def test_equal_runs_behind_a_queue_are_not_called_better_or_worse():
         assert called <= tolerated(tries)
 
 
-def test_values_that_hang_together_say_less():
+def test_correlated_values_count_as_fewer_independent_values():
     """By hand: pairs of equal values carry as much information as half of them; values that alternate count as independent ones."""
     dice = random.Random("tied")
     values = [dice.gauss(0, 1) for _number in range(400)]
@@ -221,7 +221,7 @@ def test_gaps_of_one_answer_are_no_requests():
 
 
 @pytest.mark.rest
-def test_gaps_of_answers_of_unequal_length_are_as_many_as_say_as_much():
+def test_inter_token_intervals_are_correct_for_answers_of_unequal_length():
     """Each answer has its own time between tokens, and one in ten has most of the tokens."""
     dice = random.Random("lengths")
     tries, held = 60, {50: 0, 90: 0}
@@ -248,7 +248,7 @@ def test_a_stage_with_a_late_client_is_not_compared_with_the_baseline():
         assert result.worse_than(rows, 1.01) == [] and any("ttft_from_schedule_p50_ms" in line for line in result.uncompared(rows))
 
 
-def test_the_page_says_what_was_not_compared():
+def test_the_page_lists_the_figures_that_are_not_compared():
     rows = result.compare([stage([100.0] * 50)], [stage([300.0] * 50)])
     text = page._comparison(rows, "models <a> there")
     assert (
@@ -271,7 +271,7 @@ def test_failed_requests_are_the_slowest_of_all(failed):
         assert ends.interval(percent, lost=failed) == tuple(end if end < 1e8 else math.inf for end in (low, high))
 
 
-def test_figures_that_failures_decide_are_not_compared_and_say_so():
+def test_percentiles_that_depend_on_failures_are_reported_as_not_compared():
     good, bad = stage([100.0] * 400), Totals()
     for number in range(400):
         due = number * SECONDS / 400

@@ -37,7 +37,7 @@ def test_a_percentile_is_as_near_as_the_width_of_its_bucket(value, kind, share):
         assert filled(1e-3, each, 1e6, kind=kind).percentile(50) == pytest.approx(each, rel=share)
 
 
-def test_nothing_is_nothing():
+def test_a_time_of_zero_is_shown_as_zero():
     """A time of 0 is shown as 0, not as the smallest value that differs from it."""
     made = filled(0.0, 0.0, 0.0, 10.0)
     assert (made.percentile(50), made.low, made.high) == (0.0, 0.0, 10.0) and made.cdf()[0] == [0.0, 0.25]

@@ -44,7 +44,7 @@ def test_a_container_gets_a_core_and_memory_for_each_process(processes, resource
     assert program_options(**arguments)["processes"] == (processes or (None if resources else 1))
 
 
-def test_a_job_runs_once_and_goes():
+def test_a_job_is_not_retried_and_is_removed_by_the_cluster():
     """It starts when its other objects exist, is not repeated, ends by itself, and is removed ten minutes later by the cluster."""
     spec = definitions({"timeout": 90.5})[0]["spec"]
     assert {name: value for name, value in spec.items() if name != "template"} == {
@@ -103,7 +103,7 @@ def test_files_that_do_not_fit_into_a_secret_are_refused():
             definitions(**arguments)
 
 
-def test_objects_belong_to_their_job():
+def test_objects_are_owned_by_their_job():
     owned = k8s_job_objects.owned({"kind": "Secret", "metadata": {"name": "a"}}, {"metadata": {"name": "perf-x", "uid": "1-2"}})
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "perf-x", "uid": "1-2"}
     assert owned == {"kind": "Secret", "metadata": {"name": "a", "ownerReferences": [owner]}}

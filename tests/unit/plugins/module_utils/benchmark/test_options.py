@@ -99,13 +99,13 @@ def test_memory_does_not_grow_with_the_values():
 
 @examples(30)
 @given(st.integers(0, 10_000))
-def test_an_interval_holds_the_median_about_as_often_as_it_says(seed):
+def test_the_interval_of_the_median_lies_near_the_true_median(seed):
     dice = random.Random(seed)
     low, high = filled(dice.expovariate(1) for dummy in range(400)).interval(50)
     assert low <= high and low < math.log(2) * 1.35 and high > math.log(2) * 0.7
 
 
-def test_slices_of_time_stay_bounded_and_lose_nothing():
+def test_the_number_of_time_slices_is_bounded_without_losing_requests():
     series = Series()
     for number in range(5000):
         series.add(record(number, planned=number, first=number + 0.1, last=float(number)))
@@ -129,7 +129,7 @@ def vars_of(span):
     return {name: getattr(span, name) for name in span.__slots__}
 
 
-def test_nothing_of_a_second_client_is_lost():
+def test_merged_totals_of_two_clients_equal_those_of_one():
     """Every number of both together is that of one client with all requests; `client_lag` does not depend on a request."""
     records = [
         record(number, planned=number / 10, last=0.4 + number / 50, tokens=3 + number, prompt_tokens=20 + number, cached_tokens=number) for number in range(9)
@@ -157,7 +157,7 @@ def test_nothing_of_a_second_client_is_lost():
             assert mine == value, name
 
 
-def test_two_clients_of_one_stage_are_one_stage():
+def test_merged_clients_have_the_summary_and_series_of_a_single_client():
     records = [record(number, planned=number * 0.1, last=0.4 + number * 0.2) for number in range(20)] + [failure()]
     whole, left, right = totals(*records), totals(*records[:7]), totals(*records[7:])
     left.merge(right)
@@ -275,7 +275,7 @@ def test_poisson_arrivals_are_independent_and_ramps_follow_their_rate():
     assert list(schedule.times(Step(rate=4, requests=3), 1, "constant")) == [0.0, 0.25, 0.5]
 
 
-def test_equal_seeds_give_equal_times_however_many_are_taken():
+def test_equal_seeds_give_equal_request_times():
     def first(count):
         return list(itertools.islice(schedule.times(Step(rate=5, seconds=1000), 7, "poisson"), count))
 
@@ -658,7 +658,7 @@ def test_the_usual_options_become_a_plan_with_defaults():
         ({"search": {}, "slo": {"ttft_p90_ms": 500}}, ()),
     ],
 )
-def test_a_trace_is_sent_at_its_own_times_unless_others_are_given(extra, steps):
+def test_a_trace_is_sent_at_its_recorded_times_unless_a_load_is_given(extra, steps):
     options = {"url": "http://a", "model": "m", "workload": {"kind": "trace", "path": "trace.jsonl"}, **extra}
     assert perf_options.plan(argument_spec.complete(options), MOONCAKE).steps == steps
 

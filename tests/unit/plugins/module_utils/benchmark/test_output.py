@@ -26,7 +26,7 @@ def test_more_requests_than_a_log_holds_are_counted():
     assert kept[1] == "1,7919" and len(kept) + parsed.left_out == 60000 and 0 < len(kept) < 60000
 
 
-def test_the_result_counts_wherever_it_stands_in_the_log():
+def test_the_result_is_read_from_any_line_of_the_log():
     rows = output.OutputRows()
     rows.write("0,1\n")
     result = {"about": {}, "stages": [], "verdict": "passed"}

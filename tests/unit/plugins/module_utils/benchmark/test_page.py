@@ -52,7 +52,7 @@ def test_loads_are_compared_where_there_are_several():
     assert {"Throughput by load", "Requests answered by load", "Time to first token by load, 90th percentile"} <= set(plots(several))
 
 
-def test_an_axis_is_logarithmic_where_its_label_says_so():
+def test_axes_are_labelled_log_exactly_if_they_are_logarithmic():
     made = page.page(measurement(stage(first=lambda number: 0.001 * 10 ** (number % 4)), stage(16.0, first=lambda _number: 0.001)))
     assert mislabelled_axes(made) == {}
     assert sum("(log)" in label for _title, label in axes(made)) > 3 and sum("(log)" not in label for _title, label in axes(made)) > 3
@@ -65,7 +65,7 @@ def test_the_load_axis_shows_the_target_rate_and_not_the_sent_rate():
     assert "target requests per second" in across and not any("sent" in label for label in across)
 
 
-def test_loads_begin_at_nothing_even_where_they_are_close():
+def test_load_axes_begin_at_zero_even_for_close_loads():
     close = page.page(measurement(stage(1.2, planned=0.8), stage(1.4, planned=0.7)))
     drawn = {title: ticks for (title, label), ticks in axes(close).items() if title.endswith("by load") and "(log)" not in label}
     assert len(drawn) >= 2 and all(ticks[0] == "0" for ticks in drawn.values())
@@ -191,7 +191,7 @@ def test_a_row_of_the_comparison():
     assert "Compared with the baseline" in nothing and ["load", "what"] not in [row[:2] for row in cells(nothing)]
 
 
-def test_a_verdict_says_why_and_what_limited_it():
+def test_the_verdict_is_shown_with_its_reasons_and_the_limiting_factor():
     text = page.page(measurement(stage(), verdict="failed", why=["first <b>", "second"], limited="the server was saturated"))
     assert '<span class="verdict failed">failed</span> the server was saturated.</p><ul class="why"><li>first &lt;b&gt;</li><li>second</li></ul>' in text
     assert '<ul class="why">' not in page.page(measurement(stage())) and "Performance of acme/tiny" in text
@@ -259,7 +259,7 @@ def test_a_report_has_the_series_of_its_stage():
         ({**USUAL, "kind": "chats", "system_prompt_len": 100, "groups": 3, "turns": 5, "turns_max": 9}, (3, 1), 9),
     ],
 )
-def test_a_report_says_what_was_sent(workload, prefix, turns):
+def test_a_report_describes_the_workload(workload, prefix, turns):
     load = llmd_report.report(measurement(stage(), workload=workload), 0)["scenario"]["load"]["standardized"]
     assert (load.get("prefix") and (load["prefix"]["num_groups"], load["prefix"]["num_users_per_group"])) == prefix
     assert (load.get("multi_turn") and load["multi_turn"]["max_turns"]["value"]) == turns

@@ -115,7 +115,7 @@ def test_the_last_requests_of_a_closed_loop_count_by_their_share_in_it(places, s
     assert computed == [pytest.approx(rate, rel=0.03)] * 20 and statistics.mean(computed) == pytest.approx(rate, rel=0.01)
 
 
-def test_a_turn_behind_a_closed_loop_does_not_count_even_if_it_takes_no_time():
+def test_a_turn_after_a_closed_loop_is_not_counted_even_if_it_takes_no_time():
     """The time of an answer is never before that of its request, but may be the same where the clock of the host is set meanwhile."""
     assert rates([(0.0, 1.0), (0.0, 2.0), (2.0, 2.0), (2.5, 3.0)], 1.0, open_loop=False).per_second("ok") == 1.5
 
@@ -124,7 +124,7 @@ def test_a_closed_loop_that_sends_all_at_once_has_no_other_time_than_its_own():
     assert rates([(0.0, 0.5)] * 40, 0.0, open_loop=False).per_second("ok") == 80.0
 
 
-def test_failed_requests_take_time_and_count_for_nothing():
+def test_failed_requests_use_time_but_are_not_counted_in_the_rate():
     made = Rates(True)
     for second in range(1, 22):
         made.add(0.0, float(second), ONE if second % 2 else {}, 0.0)
@@ -183,7 +183,7 @@ def test_two_answers_that_end_together_do_not_exceed_the_offered_rate(apart):
 
 
 @pytest.mark.parametrize("rate", [8.0, 10.0, 20.0])
-def test_two_clients_together_are_one(rate):
+def test_merged_rates_of_two_clients_equal_those_of_one(rate):
     requests = queue(at(rate, 20), 10.0, takes=2.0)
     left, right = rates(requests[::2], 19.9), rates(requests[1::2], 20.0)
     left.merge(right)

@@ -45,7 +45,7 @@ def test_answers_in_one_piece_have_no_time_between_tokens_and_miss_objectives_on
 
 
 @pytest.mark.parametrize("name", ["tpot_ms", "itl_ms"])
-def test_an_answer_whose_time_between_tokens_nobody_saw_is_not_good(name):
+def test_an_answer_without_a_measured_time_between_tokens_is_not_good(name):
     assert stage(WHOLE, good={name: 40.0})["goodput_share"] == 0
     # a single token has no such time, which is no miss; a time that was measured is judged
     assert stage([record(tokens=1, first=0.4)], good={name: 40.0})["goodput_share"] == 1
@@ -151,7 +151,7 @@ def test_the_verdict_names_the_errors_behind_a_missed_error_rate():
     assert verdict == "failed" and why == ["rate 8: error_rate_max: 0.2 misses at most 0.1 (4 http_503, 1 timeout; one of them: timeout)"]
 
 
-def test_nothing_succeeded():
+def test_a_run_without_a_successful_request_fails():
     failed = [record(error="http_503", detail="answered 503")] * 3
     assert result.verdict([stage([]), stage(failed), stage(failed[:2])], False, False) == ("failed", ["none of 5 requests succeeded: answered 503"])
     assert result.verdict([stage([])], False, False) == ("failed", ["none of 0 requests succeeded: nothing was sent"])
@@ -340,7 +340,7 @@ def test_figures_that_cannot_be_compared_are_listed_with_the_reason(earlier, cur
     assert result.uncompared([row, {**row, "name": "tpot_p90_ms"}]) == [line]
 
 
-def test_stages_with_too_few_requests_are_one_line():
+def test_stages_with_too_few_requests_are_listed_in_one_line():
     rows = []
     for label in ("rate 1", "rate 2", "rate 4"):
         for name in ("ttft_from_schedule", "e2e_from_schedule", "tpot", "itl"):
@@ -356,7 +356,7 @@ TOO_FEW = (
 )
 
 
-def test_a_load_that_comes_twice_is_compared_in_its_order():
+def test_repeated_rates_are_compared_in_the_order_of_their_stages():
     """Up and down again: the second time the server is another one, in both runs."""
     stages = [{"label": label, "valid": True, "intervals": {"tpot_p50_ms": figure(value, value - 1, value + 1)}} for label, value in TWICE]
     assert [(row["label"], row["found"], row["ratio"], row["verdict"]) for row in result.compare(stages, stages)] == [(*each, 1.0, "same") for each in TWICE]
@@ -366,7 +366,7 @@ def test_a_load_that_comes_twice_is_compared_in_its_order():
 TWICE = (("rate 8", 100), ("rate 16", 300), ("rate 8", 200))
 
 
-def test_nothing_is_no_baseline():
+def test_a_figure_of_zero_is_not_compared():
     for earlier, current in ((0, 1), (1, 0)):
         assert compared(figure(earlier, earlier, 2), figure(current, current, 2)) == []
     assert len(compared(figure(0.5, 0.4, 2), figure(0.5, 0.4, 2))) == 1
@@ -499,5 +499,5 @@ def test_models_have_no_order():
 
 
 @pytest.mark.parametrize("baseline", [None, [], {}, {"workload": 7}])
-def test_a_baseline_that_says_little_is_no_error(baseline):
+def test_an_empty_or_malformed_baseline_raises_no_error(baseline):
     assert bool(result.differing(baseline, ABOUT, result.SAME_LOAD)) == (baseline == {"workload": 7})

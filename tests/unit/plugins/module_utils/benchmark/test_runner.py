@@ -46,7 +46,7 @@ def measurement(monkeypatch):
     return measure
 
 
-def test_an_open_loop_sends_at_its_times_whatever_the_server_does(measure):
+def test_an_open_loop_keeps_its_schedule_regardless_of_the_server(measure):
     for server in (Server(), Server(takes=40.0), Server(rate=0.5)):
         made, sent = measure(server, stages=[{"rate": 4, "seconds": 2}])
         assert sent == [0.25 * number for number in range(8)]
@@ -114,7 +114,7 @@ def test_stages_follow_one_another_with_a_pause_and_the_warm_up_does_not_count(m
     assert [(measured.step.label, measured.totals.ok) for measured in made.measured] == [("concurrency 1", 2), ("rate 1", 1)]
 
 
-def test_each_turn_of_a_chat_follows_the_answer_and_the_time_to_think(measure):
+def test_each_chat_turn_is_sent_after_the_previous_answer_and_think_time(measure):
     server = Server(takes=1.0)
     made, sent = measure(server, workload=CHATS, api="chat_completions", stages=[{"concurrency": 1, "requests": 2}])
     assert sent == [0.0, 6.0, 12.0, 13.0, 19.0, 25.0] and [call.turn for _moment, call in server.sent[1:]] == [0, 1, 2] * 2
@@ -125,7 +125,7 @@ def test_the_time_of_a_closed_loop_ends_its_chats(measure):
     assert measure(Server(takes=1.0), workload=CHATS, stages=[{"concurrency": 1, "seconds": 6.5}])[1] == [0.0, 6.0]
 
 
-def test_a_trace_is_sent_at_its_times_and_speed_also_behind_a_warm_up(measure):
+def test_a_trace_is_sent_at_its_times_and_speed_even_after_a_warm_up(measure):
     options = {"text": TRACE, "workload": {"kind": "trace", "speed": 2, "block_len": 4, "path": "trace.jsonl"}}
     assert measure(Server(), **options)[1] == [0.0, 0.25, 1.0]
     server = Server()
@@ -161,7 +161,7 @@ def test_a_sweep_ends_at_saturation(measure, server, sweep, rates, limited):
         (0.2, {"rate": 1, "factor": 2, "seconds": 2}, None),  # two requests are too few to know
     ],
 )
-def test_the_best_rate_of_a_sweep_is_one_that_the_server_keeps_up_with(measure, rate, sweep, best):
+def test_the_best_rate_of_a_sweep_is_the_highest_one_the_server_sustains(measure, rate, sweep, best):
     made, _sent = measure(Server(rate=rate), sweep=sweep)
     plan = Plan(None, None, Shape(), (), None)
     assert result.best([result.stage(each, plan) for each in made.measured]) == best
@@ -200,12 +200,12 @@ def test_a_search_turns_at_a_rate_of_which_all_requests_are_too_slow(measure):
     assert [each.step.rate for each in made.measured] == [2, 1, 0.5]
 
 
-def test_a_search_whose_highest_rate_sends_too_few_requests_says_so(measure):
+def test_a_search_reports_that_its_highest_rate_sends_too_few_requests(measure):
     made, _sent = measure(OnceSlow(), search={"rate": 2, "rate_max": 2, "seconds": 20}, slo={"ttft_from_schedule_p99_ms": 500})
     assert made.limited == "20 s at 2 requests/s are too few requests for the percentiles of the SLO; send for longer"
 
 
-def test_a_search_that_may_not_go_further_says_so(measure):
+def test_a_search_reports_that_it_reached_its_highest_rate_or_last_try(measure):
     options = {"slo": {"ttft_p90_ms": 500}}
     assert "met at 40 requests/s, the highest rate" in measure(Server(), search={"rate": 10, "rate_max": 40, "seconds": 1}, **options)[0].limited
     assert "2 rates were tried; the answer lies between 20 and inf" in measure(Server(), search={"rate": 10, "seconds": 1, "most": 2}, **options)[0].limited
@@ -220,7 +220,7 @@ def test_progress_is_reported_every_two_seconds_and_at_the_end(measure):
     ]
 
 
-def test_a_client_that_stalls_measures_from_the_schedule_and_says_that_it_was_late(measure):
+def test_a_stalled_client_measures_from_the_schedule_and_reports_its_lateness(measure):
     """Coordinated omission: what was due while it stood still left late, was answered at once, and its users waited all the same."""
     made, sent = measure(Server(stalls={5: 2.0}), stages=[{"rate": 10, "seconds": 3}], goodput={"ttft_ms": 1000})
     (measured,) = made.measured
@@ -239,7 +239,7 @@ def test_a_loop_that_is_never_late_is_not_called_late(measure):
 
 
 @pytest.mark.parametrize(("error", "tried"), [("refused", 1), ("http_404", 1), ("http_503", 5)])
-def test_nothing_is_measured_where_the_first_request_says_that_all_will_fail(measure, error, tried):
+def test_the_measurement_ends_if_the_first_request_fails_permanently(measure, error, tried):
     server = Server(error=error)
     if tried == 1:
         with pytest.raises(Unusable, match="acme/tiny: it failed"):
@@ -317,12 +317,12 @@ def test_an_idle_server_may_take_its_time(rate, seconds, takes, arrivals):
     assert not stage(idle(lambda _number: takes), rate, seconds, arrivals).totals.saturated
 
 
-def test_an_idle_server_whose_answers_are_long_and_short_is_called_saturated_by_no_more_than_chance():
+def test_an_idle_server_with_unequal_answers_is_rarely_called_saturated():
     """Exponential times of 8 s on average, in 30 s: three standard errors are exceeded in one of 700 cases."""
     assert sum(stage(idle(dice(seed, 8.0)), seed=seed).totals.saturated for seed in range(300)) <= 3
 
 
-def test_conversations_with_time_to_think_go_on_behind_the_stage():
+def test_conversations_that_outlast_their_stage_are_not_saturation():
     """Five turns, 20 s from one to the next: the last ends 80 s behind a stage of 30 s."""
     assert not stage(idle(lambda _number: 2.0), turns=(0, 20, 40, 60, 80)).totals.saturated
 
@@ -347,7 +347,7 @@ def test_a_server_with_capacity_slightly_below_the_rate_does_not_keep_up(factor)
     assert not stage(queue(50 / factor), 50, 60).totals.keeps_up
 
 
-def test_failures_are_saturation_and_few_requests_say_nothing():
+def test_failures_count_as_saturation_but_too_few_requests_do_not():
     assert stage(idle(lambda _number: 1.0), 10, 10, "constant", fail=6).totals.saturated
     assert not stage(idle(lambda _number: 1.0), 10, 10, "constant", fail=5).totals.saturated
     assert not stage(queue(0.1), 1, 2, "constant").totals.saturated and not Measured(Step(rate=1, seconds=1), Totals()).totals.saturated

@@ -54,7 +54,7 @@ def test_percentiles_of_a_slice():
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_series_of_different_widths_are_added_where_they_belong(first):
+def test_series_of_different_slice_widths_are_merged_by_time(first):
     """Each slice of the one lies in the middle of one of the other, whichever is merged."""
     short, long = series((ended(0.5), 0.1), (ended(2.5), 0.1), (ended(5.5, error="timeout"), None)), series((ended(1.0), 0.3), (ended(130.0, tokens=4), 0.3))
     assert (short.width, long.width) == (1 / 16, 2.0)
@@ -76,7 +76,7 @@ def ending(counts, width):
 
 
 @pytest.mark.parametrize("width", [1.0, 2.0])
-def test_how_much_whole_slices_vary(width):
+def test_the_spread_of_a_rate_is_computed_from_whole_slices_only(width):
     """The first and the last are not whole. 2, 4, 4, 6: a variance of 8 / 3, and of 4 values 3.182 standard errors, as a share of 4."""
     assert ending([9, 2, 4, 4, 6, 1], width).spread("ok", 0.0, 9 * width) == pytest.approx(3.182 * math.sqrt(8 / 3 / 4) / 4, rel=0.01)
     assert ending([9, 2, 4, 4, 1], width).spread("ok", 0.0, 9 * width) is None
@@ -106,7 +106,7 @@ def test_a_stage_has_many_slices_however_short_it_is(seconds):
     assert made.parts == len(made.slices) and made.worth("ttft_from_schedule", [1.0]) == 1.0
 
 
-def test_how_much_requests_say_of_how_many_take_long():
+def test_slow_requests_in_clusters_count_as_fewer_independent_requests():
     """Every other one does: as if they were independent. All of them for ten seconds, then none for ten: as much information as one in fifteen or more."""
     alone = series(*((ended(float(number), due=number / 4), 0.1 + number % 2) for number in range(240)))
     tied = series(*((ended(number / 4, due=number / 4), 0.1 + (number % 80 < 40)) for number in range(240)))

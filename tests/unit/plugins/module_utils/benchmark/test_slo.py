@@ -201,7 +201,7 @@ def test_lateness_makes_a_stage_invalid_only_where_it_could_change_the_answer(sl
     assert reason is None if why is None else reason is not None and why in reason and reason.startswith("the client was too late to know")
 
 
-def test_without_objectives_all_figures_count_and_a_client_that_cannot_send_says_nothing():
+def test_a_stage_is_invalid_if_its_client_is_exhausted_or_late_without_slo():
     made = totals(20, client=[30.0])
     late = made.lateness(Allowed(metrics=("ttft",)))
     assert late is not None and slo.invalid((), made, Allowed(metrics=("ttft",))) == late
@@ -215,7 +215,7 @@ def test_without_objectives_all_figures_count_and_a_client_that_cannot_send_says
     # of 100 requests 60 take 40 ms, 20 take 95 and 20 take 105, of which 10 ms may be the client's; one is good within 100 ms
     [(0.6, True, True), (0.61, True, False), (0.8, True, False), (0.81, False, False), (1.0, False, False)],
 )
-def test_good_requests_are_counted_with_the_lateness_added_and_taken_off(bound, met, clear):
+def test_a_goodput_objective_is_in_doubt_if_client_lateness_can_decide_it(bound, met, clear):
     made = Totals({"ttft_ms": 100.0})
     for number in range(100):
         first = 0.04 if number < 60 else 0.095 if number < 80 else 0.105

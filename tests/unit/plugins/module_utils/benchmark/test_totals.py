@@ -65,7 +65,7 @@ def test_figures_are_rounded_to_what_can_be_read():
     assert figures == wanted
 
 
-def test_nothing_was_sent():
+def test_a_stage_without_requests_has_an_empty_summary():
     figures, wanted = picked(
         Totals().summary(Allowed()),
         requests=0, error_rate=None, seconds=0.0, sent_per_s=None, requests_per_s=0.0, goodput_share=None, client_cpu=0.0, cached_tokens=None, hit_ratio=None,
@@ -74,7 +74,7 @@ def test_nothing_was_sent():
     assert figures == wanted
 
 
-def test_a_rate_of_sending_takes_two_moments():
+def test_the_send_rate_requires_two_different_send_times():
     assert summary(answered())["sent_per_s"] is None and summary(answered(), answered())["sent_per_s"] is None
     assert summary(answered(), answered(sent=0.5))["sent_per_s"] == 2.0
 
@@ -168,7 +168,7 @@ def test_a_client_that_is_too_late(sent, client, why):
         (30.0, 100, (), None),
     ],
 )
-def test_a_client_that_is_too_much_of_what_it_measures(lag, first, metrics, why):
+def test_a_client_is_late_above_its_allowed_share_of_a_latency(lag, first, metrics, why):
     made = totals(answered(first=first / 1000, last=0.4))
     made.client_lag.add(lag)
     late = made.summary(Allowed(0.1, 0.1, metrics))["late"]

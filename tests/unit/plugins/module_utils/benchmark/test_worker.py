@@ -14,7 +14,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import b
 BIG = 200 << 20  # bytes
 
 
-def test_its_memory_is_not_that_of_the_process_that_started_it(tmp_path):
+def test_worker_memory_excludes_the_memory_of_the_parent_process(tmp_path):
     """A program that a large process starts is a copy of that process at first, and getrusage keeps the peak."""
     held = b"x" * BIG
     (tmp_path / "perf.pyz").write_bytes(bundle.bundle())
@@ -25,7 +25,7 @@ def test_its_memory_is_not_that_of_the_process_that_started_it(tmp_path):
     assert 5 < float(done.stdout) < 150 < len(held) / 2**20 < worker.memory()
 
 
-def test_it_may_open_as_many_connections_as_its_host_allows():
+def test_a_worker_raises_its_open_file_limit_to_the_hard_limit():
     package = worker.__name__.rpartition(".")[0]
     program = f"""if True:
         import resource, sys
@@ -38,7 +38,7 @@ def test_it_may_open_as_many_connections_as_its_host_allows():
     assert subprocess.run([sys.executable, "-I", "-c", program], capture_output=True, text=True, check=True).stdout == "(256, 256)\n"
 
 
-def test_a_limit_that_the_host_does_not_keep_to_is_raised_as_far_as_it_goes(monkeypatch):
+def test_the_open_file_limit_is_raised_as_far_as_macos_allows(monkeypatch):
     """As macOS: without a hard limit, and none higher than 10,240."""
     limits = [256, worker.resource.RLIM_INFINITY]
 

@@ -34,16 +34,16 @@ def demand(source=None, stream=True, **workload):
         (Step(concurrency=2, seconds=60), {"output_len": 1}, 1),
     ],
 )
-def test_before_anything_is_known(step, workload, wanted):
+def test_the_number_of_processes_is_estimated_from_load_and_workload(step, workload, wanted):
     assert demand(**workload).processes(step, 16) == wanted and demand(**workload).processes(step, 1) == 1
 
 
-def test_an_answer_in_one_piece_takes_less():
+def test_answers_that_are_not_streamed_require_fewer_processes():
     step = Step(rate=1000, seconds=1)
     assert demand(output_len=1000, stream=False).processes(step, 99) == 1 < demand(output_len=1000).processes(step, 99)
 
 
-def test_a_trace_asks_for_what_it_holds():
+def test_the_process_count_of_a_trace_follows_from_its_request_times():
     def trace(count):
         return types.SimpleNamespace(times=lambda: [number / 4000 for number in range(count)])
 

@@ -35,7 +35,7 @@ def test_texts_name_what_an_installed_collection_has(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("text", STAY)
-def test_other_texts_stay(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+def test_user_paths_and_ordinary_words_are_not_rewritten(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setattr(commands, "installed", lambda: True)
     assert commands.spelled(text) == text
 

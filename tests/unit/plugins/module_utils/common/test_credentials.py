@@ -58,7 +58,7 @@ def test_the_credentials_in_a_header_are_hidden(name: str, value: str, texts: se
 
 
 @pytest.mark.parametrize(("name", "value"), SHOWN)
-def test_other_headers_are_shown(name: str, value: str) -> None:
+def test_headers_without_a_credential_are_not_hidden(name: str, value: str) -> None:
     assert credentials.texts({name: value}) == set()
 
 

@@ -34,7 +34,7 @@ def test_an_object_is_of_a_file_by_instance_and_home(actual: dict[str, str], pla
     assert is_of(labelled(**actual), labelled(**planned), OURS) is same
 
 
-def test_whose() -> None:
+def test_the_origin_of_an_object_is_named_from_its_labels() -> None:
     assert whose(labelled(**OURS)) == "of llm_d_instance llm-d in namespace shared"
     assert whose(labelled(**OURS, home="a")) == "of llm_d_instance llm-d in namespace a"
     assert whose({"metadata": {"name": "x"}}) == "of unknown origin" and whose(labelled(**{PART_OF: "shop"})) == "of shop"

@@ -48,7 +48,7 @@ def written_out():
 
 
 @pytest.mark.timing
-def test_every_pattern_takes_time_in_proportion_to_the_text():
+def test_every_pattern_is_searched_in_linear_time():
     patterns = sorted(in_tables() | written_out())
     slow = {pattern: held(pattern, flags) for pattern, flags in patterns}
     assert len(patterns) > 140 and {pattern: took for pattern, took in slow.items() if took} == {}
@@ -97,14 +97,14 @@ HOSTILE = {
         summary_from_log,
     ],
 )
-def test_a_hostile_log_holds_nobody(name, read):
+def test_a_hostile_log_is_read_in_bounded_time(name, read):
     """It took more than 40 s for 32 KB once. The limit is generous, since the machine may be busy; patterns of linear time take a tenth of it at most."""
     begin = time.thread_time()
     read(HOSTILE[name])
     assert time.thread_time() - begin < 5
 
 
-def test_a_gap_is_anything_between_in_the_same_line():
+def test_a_gap_in_a_pattern_matches_any_text_within_one_line():
     pattern = LinePattern("failed to list  ... pods|nodes ...  forbidden", "panic")
     assert pattern.find("a\nfailed to list x: pods y: is forbidden\nb") == "failed to list x: pods y: is forbidden"
     assert pattern.find("failed to list failed to list pods nodes forbidden") and pattern.find("x panic")

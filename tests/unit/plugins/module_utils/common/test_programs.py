@@ -25,7 +25,7 @@ def test_a_program_that_fails():
     assert (error.value.returncode, error.value.stderr) == (3, "no\n")
 
 
-def test_a_program_has_the_folder_and_the_environment_that_it_is_given(tmp_path):
+def test_a_program_runs_in_the_given_folder_and_environment(tmp_path):
     assert programs.run(["/bin/sh", "-c", 'pwd; echo "$GIVEN"'], cwd=str(tmp_path), env={"GIVEN": "this"}).stdout == f"{tmp_path}\nthis\n"
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from property_tests import examples
 
 
-def test_it_is_written_as_the_specification_shows() -> None:
+def test_fields_are_encoded_as_in_the_protobuf_specification() -> None:
     assert field(1, 150) == b"\x08\x96\x01"
     assert field(2, "testing") == b"\x12\x07testing"
     assert field(3, field(1, 150)) == b"\x1a\x03\x08\x96\x01"

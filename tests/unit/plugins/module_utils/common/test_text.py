@@ -48,13 +48,13 @@ def test_no_mixture_of_them_passes_either(text):
     assert not EXECUTED.search(shown.replace("\r\n", "")) and printable(shown) == shown
 
 
-def test_sequences_go_and_words_stay():
+def test_terminal_sequences_are_removed_and_words_are_kept():
     assert printable("\x1b[1;31mERROR\x1b[0m \x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\ end") == "ERROR link end"
     assert printable("a\tb\nc\r\nd") == "a\tb\nc\r\nd" and printable("一 é \U0001f600 \u200c") == "一 é \U0001f600 \u200c"
     assert redact("\x1b[31mtoken=\x1b[0mabcdefgh1234") == "token=(removed)"
 
 
-def test_a_token_is_removed_wherever_it_stands():
+def test_a_json_web_token_is_redacted_anywhere_in_a_text():
     token = "eyJ" + "a" * 20 + "." + "b" * 20 + "." + "c-_" * 5
     for text in (token, f"x {token} y", f"x-{token}", f'"{token}"', f"a.{token}", f"key={token};", f"eyJ-{token}"):
         assert token not in redact(text) and "bbbb" not in redact(text) and "(removed)" in redact(text), text

@@ -20,7 +20,7 @@ data = st.recursive(
 
 
 @given(data)
-def test_it_reads_back(value: t.Any) -> None:
+def test_written_yaml_reads_back_as_the_same_data(value: t.Any) -> None:
     assert yaml.safe_load(to_yaml(value)) == value
 
 
@@ -34,5 +34,5 @@ def test_it_reads_back(value: t.Any) -> None:
         ([{"k" * 1001: {"a": 1}}], f"- ? {'k' * 1001}\n  :\n    a: 1\n"),
     ],
 )
-def test_its_form(value: t.Any, text: str) -> None:
+def test_yaml_is_written_in_the_form_that_yamllint_requires(value: t.Any, text: str) -> None:
     assert to_yaml(value) == text

@@ -26,7 +26,7 @@ def headers_response(*headers: bytes, rest: bytes = b"") -> bytes:
     ("option", "keeps"),
     [(b"", False), (field(2, b""), False), (field(2, field(1, True)), True), (field(3, 1), True), (field(3, 2), False), (field(3, 0), False)],
 )
-def test_whether_a_header_of_the_client_stays(option: bytes, keeps: bool) -> None:
+def test_a_client_header_is_kept_only_on_append_or_add_if_absent(option: bytes, keeps: bool) -> None:
     (change,) = read_response(headers_response(header("1.2.3.4:5", option))).headers
     assert change == ext_proc.HeaderChange(DESTINATION, "1.2.3.4:5", keeps)
     assert read_response(headers_response(header("1.2.3.4:5", raw=False))).headers[0].value == "1.2.3.4:5"

@@ -47,7 +47,7 @@ def deployed() -> c.Iterator[tuple[ApiServer, PickerBench, StubPicker]]:
     stub.close()
 
 
-def test_requests_of_any_size_go_through_a_forwarded_port(deployed: tuple[ApiServer, PickerBench, StubPicker]) -> None:
+def test_small_and_large_requests_pass_through_a_forwarded_port(deployed: tuple[ApiServer, PickerBench, StubPicker]) -> None:
     api, bench, _stub = deployed
     body = b'{"messages": "' + b"x" * (2 << 20) + b'"}'
     large, small = bench.ask([PickerRequest(body), PickerRequest(b"{}")])
@@ -70,7 +70,7 @@ def test_obstacles_are_reported(deployed: tuple[ApiServer, PickerBench, StubPick
             pass
 
 
-def test_a_connection_that_broke_is_made_again(deployed: tuple[ApiServer, PickerBench, StubPicker]) -> None:
+def test_a_broken_connection_to_the_endpoint_picker_is_reopened(deployed: tuple[ApiServer, PickerBench, StubPicker]) -> None:
     _api, bench, stub = deployed
     assert bench.ask([PickerRequest()])[0].endpoints
     stub.break_with("leaks")

@@ -36,7 +36,7 @@ def test_each_port_of_each_ready_pod_is_an_endpoint() -> None:
 
 
 @pytest.mark.parametrize(("target", "port"), [(9002, 9002), (9102, 9102), ("grpc", 9202), ("none", 9002), (None, 9002)])
-def test_the_port_behind_that_of_the_service(target: Facts | int | str | None, port: int) -> None:
+def test_the_target_port_of_the_picker_service_is_resolved(target: Facts | int | str | None, port: int) -> None:
     service = {"spec": {"ports": [{"port": 1}, {"port": 9002, **({} if target is None else {"targetPort": target})}]}}
     running = {"spec": {"containers": [{"ports": [{"name": "grpc", "containerPort": 9202}]}]}}
     assert picker_pool.port_of(service, 9002, running) == port
@@ -49,7 +49,7 @@ def test_ports_of_health_and_metrics() -> None:
     assert (picker_pool.other_port({}, "health"), picker_pool.other_port({}, "metrics")) == (9003, 9090)
 
 
-def test_the_pod_for_probing_is_of_the_pool_and_of_nobody_else() -> None:
+def test_the_probe_pod_belongs_only_to_its_inference_pool() -> None:
     made = picker_pool.probe(POOL, "pause:1", 13)
     assert made["metadata"]["labels"] == {"app": "x", picker_pool.LABEL: "p" * 63}
     assert picker_pool.owner(made) == ("InferencePool", "p" * 70)

@@ -59,7 +59,7 @@ VERSIONS: Facts = {"suite": "v1.6.0", "crds": "v1.6.0", "mismatches": []}
 OURS: Facts = {"metadata": {"labels": {LABEL: "infra"}}}
 
 
-def test_each_test_has_its_result_and_what_is_not_passed_its_reason() -> None:
+def test_each_test_has_a_result_and_a_reason_unless_it_passed() -> None:
     tests = {test["name"]: test for test in report.results(OUTPUT.splitlines())}
     assert {name: test["result"] for name, test in tests.items()} == {
         "InferencePoolAccepted": "passed",
@@ -165,7 +165,7 @@ def test_the_suites_version_is_in_its_program(program: bytes, version: str) -> N
         ("v1.6.0", {POOLS: ""}, [f"the CRD {POOLS} has no annotation {BUNDLE}"]),
     ],
 )
-def test_versions_that_differ_are_reported_before_anything_is_created(suite: str, versions: dict[str, str], words: list[str]) -> None:
+def test_version_mismatches_of_crds_and_conformance_suite_are_reported(suite: str, versions: dict[str, str], words: list[str]) -> None:
     lines = report.mismatches(suite, versions)
     assert len(lines) == len(words) and all(word in line for word, line in zip(words, lines, strict=True)), lines
     assert all("conformance_other_crds=true" in line for line in lines)
@@ -258,7 +258,7 @@ def test_a_suite_that_does_not_end_is_ended(tmp_path: Path) -> None:
     assert not outcome["ok"] and "conformance_timeout" in outcome["summary"] and sorted(cluster.deleted) == sorted(NAMESPACES)
 
 
-def test_a_suite_that_breaks_down_says_where_its_output_is(tmp_path: Path) -> None:
+def test_a_suite_that_crashes_is_reported_with_the_path_of_its_output(tmp_path: Path) -> None:
     outcome = suite_of(tmp_path, "echo no configuration; exit 2", ClusterOfTwo(tmp_path / "mark"), []).run("x", 30)
     assert not outcome["ok"] and "status 2" in outcome["summary"] and str(tmp_path / "output.log") in outcome["summary"]
 
@@ -356,7 +356,7 @@ Conformance(Nothing(), [sys.argv[1]], {}, Path(sys.argv[2]), print).run("x", 100
 """
 
 
-def test_a_run_that_is_killed_without_a_word_takes_the_suite_with_it(tmp_path: Path) -> None:
+def test_a_killed_run_ends_the_conformance_suite_too(tmp_path: Path) -> None:
     """Otherwise the suite would continue, and write into namespaces that the next run deletes."""
     program, pid = tmp_path / "suite", tmp_path / "pid"
     program.write_text(f"#!/bin/sh\necho $$ >{pid}.part; mv {pid}.part {pid}; sleep 1000\n", encoding="utf-8")

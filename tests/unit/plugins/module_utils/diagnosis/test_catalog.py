@@ -29,7 +29,7 @@ def test_logs(code, line):
     assert failure.code == code and failure.remedy and code in CATALOG
 
 
-def test_the_cause_stands_before_its_wrapper():
+def test_the_cause_in_a_log_takes_precedence_over_its_wrapper_error():
     log = ["ERROR EngineCore failed to start.", "ValueError: No available memory for the cache blocks.", "RuntimeError: Engine core initialization failed."]
     assert log_failure("\n".join(log)).code == "F18"
 
@@ -55,12 +55,12 @@ def test_answers(code, status, body):
     assert failure.code == code and failure.remedy and failure.what and code in CATALOG
 
 
-def test_a_good_answer_is_no_trouble():
+def test_a_successful_answer_is_no_failure():
     assert response_failure(200, '{"choices":[{"text":"it does not exist"}]}') is None and response_failure(200, "") is None
 
 
 @pytest.mark.parametrize("code, message", REFUSED)
-def test_refusals(code, message):
+def test_api_server_refusals_are_classified_with_a_remedy(code, message):
     failure = refusal_failure(message)
     assert failure.code == code and failure.remedy and code in CATALOG
 
@@ -127,7 +127,7 @@ def test_every_code_in_a_table_is_in_the_catalog_and_every_entry_is_complete():
 
 
 @given(st.text(), st.integers(0, 999))
-def test_nothing_makes_it_fail(text, status):
+def test_classifying_logs_answers_and_refusals_never_raises(text, status):
     for failure in (log_failure(text), response_failure(status, text), refusal_failure(text)):
         assert failure is None or failure.code in CATALOG
 

@@ -106,14 +106,14 @@ def test_too_many_of_a_kind_are_read_in_our_namespaces(read, monkeypatch):
     assert ["SecurityPolicy" in entry["what"] for entry in snap.unread] == [True]
 
 
-def test_it_stops_in_time(read, monkeypatch):
+def test_reading_foreign_objects_stops_at_the_time_limit(read, monkeypatch):
     monkeypatch.setattr(collect_others, "SECONDS", 0.0)
     snap, lists = read(*ROWS)
     assert lists == [] and snap.others == [] and "SecurityPolicy" in snap.unread[0]["what"]
 
 
 @pytest.mark.parametrize("endpoints, silent", [({}, True), ({"shop/checker": 0}, True), ({"shop/checker": 1}, False)])
-def test_the_endpoints_behind_webhooks_are_counted(read, endpoints, silent):
+def test_a_webhook_without_ready_endpoints_is_reported(read, endpoints, silent):
     snap, lists = read(webhook("checker"), endpoints=endpoints)
     assert [path for path in lists if "endpointslices" in path] == ["/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices"]
     assert [entry.code for entry in report.diagnose(snap)] == (["F32"] if silent else [])

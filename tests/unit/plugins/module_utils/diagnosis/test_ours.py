@@ -228,7 +228,7 @@ def test_a_foreign_object_is_diagnosed_only_where_the_stack_uses_it(name):
     assert code in [entry.code for entry in report.diagnose(snap)]
 
 
-def test_the_claims_of_the_file_are_looked_for_by_name():
+def test_mounted_claims_of_the_file_are_read_by_name_and_not_listed():
     snap = healthy()
     mount(snap)
     assert ours.claims(snap) == {(NAMESPACE, "data")}
@@ -250,7 +250,7 @@ def test_only_kinds_that_the_file_makes_or_uses_are_read(user, kinds):
     assert {kind for _version, kind, *_rest in wanted.lists(made)} == always | kinds
 
 
-def test_routes_and_their_policies_are_looked_for_in_their_namespace():
+def test_routes_and_route_policies_are_read_in_routes_namespace():
     made = planned({"namespace": "edge", "routes_namespace": "routes"})
     listed = {(kind, place) for _version, kind, place, *_rest in wanted.lists(made)}
     assert {("HTTPRoute", "routes"), ("EnvoyExtensionPolicy", "routes"), ("Gateway", "edge"), ("EnvoyProxy", "edge")} <= listed
@@ -308,7 +308,7 @@ def test_unreadable_kinds_outside_the_stack_are_one_line_and_no_cause():
     assert len(report.not_read(snap)) == 2 and report.not_read(snap)[1] == "Event in a, Event in b: answered 500"
 
 
-def test_a_pod_of_ours_without_labels_is_known_by_its_owner():
+def test_an_own_pod_without_labels_is_recognized_by_its_owner():
     snap = healthy()
     lost = pod_of(ours_of(snap, "Deployment", DECODE), 7)
     lost["metadata"]["labels"] = {}

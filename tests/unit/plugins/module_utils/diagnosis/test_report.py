@@ -741,7 +741,7 @@ def test_each_injected_fault_is_among_the_first_two_findings(name):
 
 
 @pytest.mark.parametrize("cdi, reported", [({}, True), ({"enabled": True}, True), ({"enabled": False}, False)])
-def test_a_gpu_operator_that_fails_names_a_setting_that_it_takes_no_more(cdi, reported):
+def test_device_list_strategy_is_reported_for_a_failing_gpu_operator_with_cdi(cdi, reported):
     """GPU operator 26.7, where CDI is on by default."""
     snap = healthy()
     gpu_operator_without_gpus(snap)
@@ -776,7 +776,7 @@ def test_a_log_of_a_crashing_pod_names_its_cause(code, line):
     assert code in [entry.code for entry in report.diagnose(snap)[:2]]
 
 
-def test_an_error_of_a_crashing_pod_that_nobody_has_listed_is_its_evidence():
+def test_an_error_of_a_crashing_pod_outside_the_catalog_is_its_evidence():
     snap = healthy()
     line = '{"level":"error","msg":"Failed to extract GKNN","error":"the pool has three tongues"}'
     unready(snap, DECODE, log=f"INFO starting\n{line}\nINFO leaving\n", status=CRASH)
@@ -784,7 +784,7 @@ def test_an_error_of_a_crashing_pod_that_nobody_has_listed_is_its_evidence():
     assert "its last error: Failed to extract GKNN: the pool has three tongues" in crash.evidence, crash.evidence
 
 
-def test_drift_ranks_behind_what_makes_requests_fail_and_before_what_follows():
+def test_drift_ranks_below_failed_servers_and_above_unready_objects():
     weights = [finding.SERVER, finding.DRIFT, finding.UNREADY]
     assert weights == sorted(weights, reverse=True)
     snap = healthy()
@@ -813,12 +813,12 @@ def test_a_claim_that_fails_without_a_cause_is_reported():
     assert [(entry["code"], entry["evidence"], entry["remedy"]) for entry in merged["findings"]] == [("claim", [failed["evidence"]], failed["remedy"])]
 
 
-def test_nothing_but_the_api_server():
+def test_an_unreachable_api_server_is_the_only_finding():
     findings = report.unreachable("the Kubernetes API server https://127.0.0.1:1: connection refused")
     assert [entry.code for entry in findings] == ["api"]
 
 
-def test_many_broken_pods_are_one_finding():
+def test_many_pods_with_the_same_fault_are_one_finding():
     snap = healthy(planned(replicas=8))
     unready(snap, DECODE, recorded_as="pod_bad_image")
     findings = [entry for entry in report.diagnose(snap) if entry.code == "F34"]
@@ -863,7 +863,7 @@ def test_arguments(args, value):
     assert option(args, "a") == value
 
 
-def test_servers_of_a_healthy_stack_look_as_the_module_returns_them():
+def test_the_server_fixture_has_the_keys_that_the_module_returns():
     assert set(server("x")) >= {"server", "ready", "healthy", "level", "engine", "version", "models", "metrics", "checks", "notes"}
     assert pod_of(get(healthy(), "Deployment", DECODE), 0)["status"]["phase"] == "Running"
 
@@ -897,7 +897,7 @@ def test_an_error_in_a_proxy_log_is_a_finding_only_while_requests_fail():
     assert report.diagnose(snap)[0].code == "F11"
 
 
-def test_names_that_do_not_resolve_are_one_finding_and_history_in_a_pod_that_is_ready():
+def test_dns_errors_are_one_finding_and_are_ignored_while_all_pods_are_ready():
     snap = healthy()
     lines = [line for code, line in LOG_LINES if code == "dns"]
     snap.logs[f"{CONTROLLER}/envoy-llm-d-gateway-7d9-x2x/envoy"] = lines[-1]
@@ -908,7 +908,7 @@ def test_names_that_do_not_resolve_are_one_finding_and_history_in_a_pod_that_is_
     assert "envoy-llm-d-gateway" in dns.where and "sim-epp" in dns.where and len(dns.evidence) == 2 and "i/o timeout" in " ".join(dns.evidence)
 
 
-def test_an_exception_that_nobody_knows_is_the_cause_where_the_program_ended_and_evidence_where_it_runs():
+def test_an_unknown_exception_is_the_cause_of_a_crash_or_evidence_while_running():
     log = "Traceback (most recent call last):\nRuntimeError: something that nobody knows\nRuntimeError: Engine core initialization failed.\n"
     snap = healthy()
     unready(snap, DECODE, log=log, status=CRASH)
@@ -920,7 +920,7 @@ def test_an_exception_that_nobody_knows_is_the_cause_where_the_program_ended_and
     assert running.code == "starting" and "its log: RuntimeError: something that nobody knows" in running.evidence
 
 
-def test_a_young_pod_is_a_note_and_a_replaced_one_is_nothing():
+def test_a_young_unready_pod_is_a_note_and_an_evicted_pod_is_ignored():
     snap = healthy()
     pod = pod_of(get(snap, "Deployment", DECODE), 7)
     pod["status"]["conditions"][0]["status"] = "False"
@@ -933,7 +933,7 @@ def test_a_young_pod_is_a_note_and_a_replaced_one_is_nothing():
     assert report.diagnose(snap) == []
 
 
-def test_the_service_of_prefill_servers_is_looked_for_where_the_file_has_some():
+def test_a_missing_prefill_service_is_reported_if_the_file_has_prefill_servers():
     snap = healthy(planned(scheduler={"preset": "disaggregated"}))
     before = [entry.where for entry in report.diagnose(snap)]
     remove(snap, "Service", "sim-prefill")
@@ -952,7 +952,7 @@ def test_the_service_of_prefill_servers_is_looked_for_where_the_file_has_some():
         (lambda snap: unready(snap, EPP, status=CRASH), "Pod pickers/sim-epp-"),
     ],
 )
-def test_endpoint_pickers_in_a_namespace_of_their_own_are_looked_for_there(break_it, where):
+def test_endpoint_picker_faults_are_reported_in_scheduler_namespace(break_it, where):
     snap = healthy(planned(scheduler_namespace="pickers"))
     assert report.diagnose(snap) == []
     break_it(snap)
@@ -987,7 +987,7 @@ def grouped():
     return Snapshot(made, {"Deployment": [], "LeaderWorkerSet": [groups], "Pod": [worker], "ConfigMap": [], "Event": []})
 
 
-def test_groups_of_servers_are_looked_for_by_their_kind():
+def test_a_missing_leader_worker_set_is_reported_if_the_kind_was_read():
     snap = grouped()
     assert not [entry for entry in diagnosis_pods.missing(snap) if "big-decode" in entry.where]
     snap.objects["LeaderWorkerSet"] = []

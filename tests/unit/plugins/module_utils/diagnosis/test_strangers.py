@@ -123,11 +123,11 @@ def test_precedence_of_paths(match, prefix, older, all_of_it):
     (PARAMETER, 1, True, False),
     ({"method": "POST"}, 3, False, True),
 ])  # fmt: skip
-def test_the_route_with_more_headers_comes_first(match, headers, older, taken):
+def test_a_route_match_with_more_headers_takes_precedence(match, headers, older, taken):
     assert bool(wins(path("/", **match), "/", older, headers=headers)) is taken
 
 
-def test_a_longer_prefix_takes_the_requests_and_is_named():
+def test_a_foreign_route_that_takes_requests_by_a_longer_prefix_is_reported():
     snap = stack(route(path("/v1"), namespace=NAMESPACE))
     snap.answers[0].update(ok=False, status=404, body="", evidence="404")
     first = report.diagnose(snap)[0]
@@ -145,7 +145,7 @@ def test_a_longer_prefix_takes_the_requests_and_is_named():
     (True, ["*.example.com"], ["llm.example.com"]),
     (True, ["a.example.com", "llm.example.com"], ["b.example.com", "LLM.example.com"]),
 ])  # fmt: skip
-def test_host_names_come_before_paths(taken, ours, theirs):
+def test_the_host_name_of_a_route_takes_precedence_over_its_path(taken, ours, theirs):
     assert bool(named(stack(route(path("/v1"), hostnames=theirs), hostnames=ours))) is taken
     assert bool(named(stack(route(path("/"), hostnames=theirs), hostnames=ours))) is (taken and ours == ["*.example.com"])
 
@@ -167,11 +167,11 @@ def test_of_equal_routes_the_oldest_takes_the_requests(created, taken):
     {"parent": {"name": "another"}}, {"parent": {"namespace": "shop"}}, {"parent": {"sectionName": "another"}}, {"parent": {"port": 8443}},
     {"accepted": "False"}, {"parent": {"group": "", "kind": "Service", "name": "another"}},
 ])  # fmt: skip
-def test_a_route_that_is_not_on_our_listeners_takes_nothing(change):
+def test_a_foreign_route_not_attached_to_own_listeners_is_not_reported(change):
     assert named(stack(route(path("/v1")))) and report.diagnose(stack(route(path("/v1"), **change))) == []
 
 
-def test_a_grpc_route_with_our_host_name_is_named_when_ours_is_refused():
+def test_a_grpc_route_with_the_host_name_of_a_refused_own_route_is_reported():
     snap = stack(route({"method": {"service": "shop"}}, kind="GRPCRoute"))
     assert named(snap) == []
     for routes in (snap.objects["HTTPRoute"], snap.others):
@@ -179,7 +179,7 @@ def test_a_grpc_route_with_our_host_name_is_named_when_ours_is_refused():
     assert "GRPCRoute" in named(snap)[0].where
 
 
-def test_another_deployment_of_ours_is_named_with_its_name():
+def test_a_route_of_another_llm_d_deployment_is_reported_with_its_name():
     taking = route(path("/v1"))
     taking["metadata"]["labels"] = {**planned()["labels"], "app.kubernetes.io/part-of": "second"}
     assert any("of the deployment second" in line for line in named(stack(taking))[0].evidence)
@@ -255,7 +255,7 @@ def test_a_foreign_object_that_affects_no_own_object_is_not_reported(name):
     assert named(stack(BESIDE[name], fails=True)) == []
 
 
-def test_a_busy_cluster_of_others_gives_no_finding():
+def test_unrelated_foreign_objects_of_a_busy_cluster_give_no_finding():
     shop = [route(path(value), hostnames=hosts) for value, hosts in (("/shop", []), ("/", ["shop.example.com"]), ("/v1", ["*.example.org"]))]
     for number, obj in enumerate(shop):
         obj["metadata"]["name"] = f"shop-{number}"
@@ -263,7 +263,7 @@ def test_a_busy_cluster_of_others_gives_no_finding():
     assert report.diagnose(stack(*shop, *BESIDE.values(), hostnames=["llm.example.net"])) == []
 
 
-def test_ours_are_no_strangers():
+def test_own_objects_are_not_reported_as_foreign():
     for metadata in (
         {"labels": planned()["labels"]},
         {"ownerReferences": [{"kind": "Gateway", "name": "llm-d-gateway", "uid": "x"}]},
@@ -304,7 +304,7 @@ def test_policies_of_a_gateway_that_someone_else_owns_are_its_owners():
     assert named(stack(NEAR["gateway"], made=made, fails=True))
 
 
-def test_a_gateway_that_claims_our_address_is_named_when_ours_has_a_conflict():
+def test_a_foreign_gateway_that_claims_the_conflicted_address_is_reported():
     rival = other("gateway.networking.k8s.io/v1", "Gateway", {"gatewayClassName": "another", "addresses": [{"value": "10.216.0.161"}]}, "shop")
     beside = other("gateway.networking.k8s.io/v1", "Gateway", {"gatewayClassName": "another", "addresses": [{"value": "10.216.0.162"}]}, "shop", "beside")
     snap = stack(rival, beside)
@@ -382,12 +382,12 @@ def test_a_webhook_without_endpoints_is_named():
     {"rules": rule(operations=["DELETE"])},
     {"rules": rule(scope="Cluster")},
 ])  # fmt: skip
-def test_a_webhook_that_is_not_called_for_ours_is_not_named(change):
+def test_an_unrelated_ignorable_or_external_webhook_is_not_reported(change):
     assert silent(webhook(**change)) == []
 
 
 @pytest.mark.parametrize("ready", [1, None])
-def test_a_webhook_that_answers_or_cannot_be_looked_at_is_not_named(ready):
+def test_a_webhook_with_ready_or_unreadable_endpoints_is_not_reported(ready):
     assert silent(webhook(), ready) == []
 
 
@@ -458,11 +458,11 @@ def test_network_policies_add_up(policies, blocked):
     assert all("NetworkPolicy" in entry.where and any("kubectl-create" in line for line in entry.evidence) for entry in findings)
 
 
-def test_the_recorded_route_is_ours():
+def test_the_recorded_route_is_recognized_as_an_own_object():
     assert strangers.is_ours(healthy(), recorded("httproute"))
 
 
-def test_trouble_of_routes_of_others_is_theirs():
+def test_problems_of_foreign_routes_are_not_reported():
     broken = route(path("/shop"), namespace=NAMESPACE)
     broken["spec"]["rules"][0]["backendRefs"][0]["namespace"] = "shop"
     broken["metadata"].update(deletionTimestamp=LATE, finalizers=["shop.example.com/x"])

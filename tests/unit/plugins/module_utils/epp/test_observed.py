@@ -43,11 +43,11 @@ def test_a_log_that_loaded_is_the_document() -> None:
         ({"preset": "balanced", "scorers": {"queue": 7, "prefix": {"weight": 3, "auto_tune": False, "block_size_tokens": 64}}}, "queue-scorer 7"),
     ],
 )
-def test_a_log_that_loaded_another_document_says_so(block: dict, words: str) -> None:
+def test_a_log_with_another_loaded_document_is_reported_with_the_difference(block: dict, words: str) -> None:
     assert words in observed.difference(observed.read_log(log("loaded.log")), document(block))
 
 
-def test_a_log_that_refused_gives_the_reason() -> None:
+def test_a_log_of_a_refused_configuration_gives_the_reason() -> None:
     result = observed.read_log(log("refused.log"))
     assert not result.loaded
     assert result.error == "failed to load the configuration - plugin instantiation failed: plugin type 'quue-scorer' is not registered"
@@ -63,7 +63,7 @@ def test_the_newer_print_out_is_read_as_well() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "no json\n", '["a list"]\n', "panic: runtime error: invalid memory address\n\ngoroutine 1 [running]:\n"])
-def test_any_other_log_loaded_nothing(text: str) -> None:
+def test_a_log_without_a_configuration_is_read_as_not_loaded(text: str) -> None:
     result = observed.read_log(text)
     assert not result.loaded
     assert result.error == ("panic: runtime error: invalid memory address" if "panic" in text else "")
@@ -85,7 +85,7 @@ BALANCED = (
 )
 
 
-def test_plugins_are_known_by_their_names_whatever_type_they_report() -> None:
+def test_plugins_in_metrics_are_matched_by_name_regardless_of_their_type() -> None:
     """As llm-d's endpoint picker 0.7.1 writes it: both filters by role are of one type in its metrics."""
     roles = [("Filter", name, "by-label") for name in ("decode-filter", "prefill-filter")]
     others = [("Scorer", name, name) for name in ("queue-scorer", "prefix-cache-scorer")] + [("Picker", "max-score-picker", "max-score-picker")]

@@ -28,7 +28,7 @@ def to(address: str) -> grpc.GrpcConnection:
     return connect(lambda: (socket.create_connection((host, int(port)), 5), lambda: None), address)
 
 
-def test_without_tls_messages_of_any_size_go_both_ways() -> None:
+def test_plaintext_grpc_exchanges_messages_of_any_size() -> None:
     stub = StubPicker(lambda: ENDPOINTS)
     connection = to(stub.address)
     assert not connection.encrypted and picker_stream.health(connection, "liveness") == "SERVING"
@@ -40,7 +40,7 @@ def test_without_tls_messages_of_any_size_go_both_ways() -> None:
     stub.close()
 
 
-def test_with_tls_whoever_signed_it(tmp_path: Path) -> None:
+def test_grpc_over_tls_accepts_a_self_signed_certificate(tmp_path: Path) -> None:
     names = ["-subj", "/CN=anyone", "-keyout", str(tmp_path / "key"), "-out", str(tmp_path / "crt")]
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", *names], check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -62,7 +62,7 @@ def test_with_tls_whoever_signed_it(tmp_path: Path) -> None:
     connection.close()
 
 
-def test_nobody_listens() -> None:
+def test_a_closed_port_raises_a_grpc_error() -> None:
     with pytest.raises(GrpcError, match="cannot be reached"):
         to(f"127.0.0.1:{local_servers.closed_port()}")
 

@@ -9,7 +9,7 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.http import headers as http_headers
 
 
-def test_headers_of_the_user_replace_ours_whatever_their_case():
+def test_headers_of_the_user_replace_own_headers_regardless_of_case():
     ours = {"Host": "a", "Authorization": "Bearer key", "Accept": "x"}
     assert http_headers.merged(ours, [("authorization", "Basic b"), ("x-more", "c"), ("X-More", "d")]) == {
         "Host": "a",

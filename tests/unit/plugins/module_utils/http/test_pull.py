@@ -112,14 +112,14 @@ def test_an_image_refused_by_its_registry_is_reported_but_not_a_registry_fault(s
         assert pull.problems([name], {}) == ({name: why} if why else {})
 
 
-def test_a_registry_that_does_not_answer_says_nothing() -> None:
+def test_an_unreachable_or_invalid_registry_gives_no_image_problem() -> None:
     with raw(lambda connection: connection.sendall(b"\x00nonsense\r\n\r\n")) as garbage, raw(lambda connection: connection.close()) as closed:
         hosts = [garbage.partition("://")[2], closed.partition("://")[2], f"127.0.0.1:{closed_port()}", "[::1:9", "a b", "127.0.0.1:99999999"]
         assert pull.problems([f"{host}/acme/tiny:v1" for host in hosts], {}) == {}
 
 
 @pytest.mark.timing
-def test_registries_that_hang_are_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_registries_are_abandoned_after_the_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pull, "TIMEOUT", 1.0)
     start = time.monotonic()
     with raw(lambda _connection: time.sleep(30)) as url:

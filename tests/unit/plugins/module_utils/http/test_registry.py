@@ -52,7 +52,7 @@ def ask(url: str, tag: str = TAG, credentials: tuple[str, str] | None = None, ti
 
 
 @pytest.mark.parametrize(("tag", "status"), [(TAG, 200), ("v2", 404), ("sha256:00", 404)])
-def test_an_open_registry_says_what_it_has(tag: str, status: int) -> None:
+def test_an_open_registry_is_queried_without_credentials(tag: str, status: int) -> None:
     there = Registry()
     with serve(there) as url:
         assert ask(url, tag, ACCOUNT) == status
@@ -178,7 +178,7 @@ def test_a_redirect_is_not_followed() -> None:
 
 @pytest.mark.timing
 @pytest.mark.parametrize("talk", [lambda _connection: time.sleep(30), drip(b"HTTP/1.1 200 OK\r\n", b"X-More: 1\r\n")])
-def test_a_server_that_hangs_is_given_up_in_time(talk: t.Any) -> None:
+def test_a_hanging_registry_is_abandoned_after_the_timeout(talk: t.Any) -> None:
     start = time.monotonic()
     with raw(talk) as url, pytest.raises(ExchangeError):
         ask(url, timeout=1.0)
@@ -186,7 +186,7 @@ def test_a_server_that_hangs_is_given_up_in_time(talk: t.Any) -> None:
 
 
 @pytest.mark.timing
-def test_a_token_endpoint_that_hangs_is_given_up_in_time() -> None:
+def test_a_hanging_token_endpoint_is_abandoned_after_the_timeout() -> None:
     with raw(lambda _connection: time.sleep(30)) as slow, serve(Registry(f'Bearer realm="{slow}/token"')) as url:
         start = time.monotonic()
         with pytest.raises(ExchangeError):
@@ -194,7 +194,7 @@ def test_a_token_endpoint_that_hangs_is_given_up_in_time() -> None:
         assert time.monotonic() - start < 8
 
 
-def test_where_nothing_listens_is_no_registry() -> None:
+def test_a_closed_port_raises_an_exchange_error() -> None:
     with pytest.raises(ExchangeError):
         ask(f"http://127.0.0.1:{closed_port()}")
 

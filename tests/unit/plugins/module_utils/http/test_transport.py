@@ -101,7 +101,7 @@ def test_broken_talk(talk, kind):
         assert trouble(url).kind == kind
 
 
-def test_a_response_that_comes_drop_by_drop_ends_with_the_time():
+def test_a_response_sent_in_slow_pieces_is_cut_off_at_the_timeout():
     """The clock moves with each drop: the time is over in the middle of a response whose bytes come one by one, as no timeout of a socket would notice."""
     clock = FakeClock()
 
@@ -227,7 +227,7 @@ def test_a_refusal_of_the_api_server_itself(code, kind, remedy):
 
 
 @pytest.mark.parametrize("body", [b'{"Status"', b'["Status"]', b'{"error": "Status"}'])
-def test_an_error_of_the_server_behind_it_is_an_answer(body):
+def test_an_error_of_the_proxied_server_is_returned_as_an_answer(body):
     assert ask({"status": 503, "headers": {}, "data": body})[0].status == 503
 
 
@@ -243,7 +243,7 @@ def test_a_slow_api_server_is_not_waited_for():
     assert caught.value.kind == "timeout"
 
 
-def test_a_server_that_asks_for_a_certificate(certificate):
+def test_a_server_with_mutual_tls_requires_a_client_certificate(certificate):
     cert, key = certificate
     with serve(lambda *rest: (200, {}, "known"), certificate, mutual=True) as url:
         assert get(url, ca_path=cert, client_cert=cert, client_key=key).text == "known"
@@ -314,7 +314,7 @@ def test_retries_end_with_the_timeout():
 
 
 @pytest.mark.timing
-def test_a_timeout_is_not_tried_again():
+def test_a_timeout_is_not_retried():
     with raw(drip(b"HTTP/1.1 200 OK\r\n\r\n", b"x")) as url:
         failure, pauses = retried(url, 5, timeout=0.3)
     assert failure.kind == "timeout" and pauses == []
@@ -327,7 +327,7 @@ def test_a_pod_through_the_api_server():
 
 
 @pytest.mark.parametrize("cuts", [1, 3, 4])
-def test_a_connection_that_was_cut_is_tried_again(cuts):
+def test_a_request_on_a_cut_connection_is_retried_up_to_three_times(cuts):
     """As when a server closes idle connections just when the API server takes one of them, and then another."""
     bodies = []
 

@@ -45,7 +45,7 @@ def test_the_path_the_payload_and_the_headers_of_a_completion():
     assert requests[1][0] == "/v1/chat/completions" and requests[1][1]["messages"] == [{"role": "user", "content": "hello"}] and requests[1][2] is None
 
 
-def test_a_stream_asks_for_usage():
+def test_a_streamed_completion_requests_usage():
     payloads = []
     with serve(lambda handler, method, path, body: payloads.append(json.loads(body)) or (200, {"Content-Type": SSE}, stream(chunk("", "stop")))) as url:
         client(url).complete("m", "hello", stream=True)
@@ -64,7 +64,7 @@ def test_an_unknown_model_error_lists_the_served_models():
     assert "does not exist" in str(caught.value) and str(caught.value).endswith("the server lists acme/tiny, acme/lora")
 
 
-def test_a_404_where_nothing_serves_stays_what_it_is():
+def test_a_404_without_a_list_of_served_models_has_the_kind_not_found():
     with serve(lambda *rest: (404, {"Content-Type": "text/plain"}, "")) as url, pytest.raises(ExchangeError) as caught:
         client(url).complete("x", "hi")
     assert caught.value.kind == "not_found"

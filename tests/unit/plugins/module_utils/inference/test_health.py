@@ -192,7 +192,7 @@ def test_a_server_without_health_page():
         assert checked(url).healthy
 
 
-def test_a_model_that_takes_too_few_tokens():
+def test_a_model_below_min_model_len_fails_the_health_check():
     with server() as url:
         result = checked(url, health.Requirements(model="acme/tiny", min_model_len=4096))
     assert result.failed.kind == "model_len" and "1024" in result.failed.evidence and "4096" in result.failed.remedy
@@ -230,7 +230,7 @@ def test_waiting_until_the_model_is_loaded():
     assert result.healthy and result.looks == 4 and result.waited == 30 and clock.sleeps == [10, 10, 10]
 
 
-def test_waiting_ends_with_the_time_and_has_a_last_look():
+def test_waiting_for_health_ends_at_the_timeout_with_a_last_check():
     clock = FakeClock()
     client = OpenAIClient(UrlTransport(f"http://127.0.0.1:{closed_port()}"))
     result = health.wait_until_healthy(client, WANTED, timeout=50, interval=20, clock=clock)
@@ -245,7 +245,7 @@ def test_a_health_failure_that_waiting_cannot_fix_is_not_retried():
     assert result.looks == 1 and clock.sleeps == []
 
 
-def test_a_request_has_no_more_time_than_the_wait_has_left_but_a_second_for_the_last_look():
+def test_request_timeouts_are_limited_to_the_remaining_wait_or_one_second():
     clock, timeouts = FakeClock(), []
 
     class Recorder(UrlTransport):

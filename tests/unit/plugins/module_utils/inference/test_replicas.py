@@ -38,7 +38,7 @@ def test_servers_that_are_alike():
         ("mixed_blocks", {"metrics": {"block_size": {"value": 16.0}, "blocks": {"value": 250.0}}}, "1000: a; 250: b", False),
     ],
 )
-def test_each_difference_is_named(code, change, evidence, serious):
+def test_each_difference_between_servers_is_reported(code, change, evidence, serious):
     findings = replicas.compare([server("a"), server("b", **change)])
     entry = next(entry for entry in findings if entry["code"] == code)
     assert evidence in entry["evidence"] and entry["what"] and entry["remedy"] and entry["where"] == "a, b"
@@ -65,7 +65,7 @@ def test_one_slow_server():
         ({"engine": "sglang"}, "one engine and one version"),
     ],
 )
-def test_each_difference_has_its_remedy(change, words):
+def test_each_difference_between_servers_has_a_remedy(change, words):
     alike = {"engine": "vllm", "version": "0.33.0", "models": [{"id": "m", "max_model_len": 4096}], "metrics": {}, "checks": []}
     findings = replicas.compare([{"server": "a", **alike}, {"server": "b", **alike, **change}])
     assert any(words in str(each) for each in findings)

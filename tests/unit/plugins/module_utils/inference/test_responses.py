@@ -113,7 +113,7 @@ def test_a_stream_ends_by_its_last_word_or_by_the_reason_of_its_choice():
     assert answers.streamed(answer(body=stream(chunk("To ", "length"), done=False), content_type=SSE)).text == "To "
 
 
-def test_a_stream_that_is_none():
+def test_an_answer_that_is_not_streamed_is_refused_as_a_stream():
     assert trouble(answers.streamed, answer(body=whole())).kind == "not_streamed"
     assert trouble(answers.streamed, answer(body="<html>", content_type="text/html")).kind == "html"
 
@@ -202,7 +202,7 @@ _JSON = st.recursive(
 
 
 @given(st.lists(_JSON, max_size=3), st.binary(max_size=30), st.sampled_from([200, 404, 503]), st.sampled_from([JSON, SSE, "", "text/html"]))
-def test_any_answer_is_a_result_or_a_trouble(values, tail, status, content_type):
+def test_any_answer_yields_a_result_or_an_exchange_error(values, tail, status, content_type):
     whole_body = json.dumps(values[0] if values else None).encode()
     streamed = stream(*values, done=False) + tail
     for read, body in ((answers.streamed, streamed), (answers.completion, whole_body), (answers.models, whole_body), (answers.models, tail)):
@@ -227,13 +227,13 @@ def test_any_answer_is_a_result_or_a_trouble(values, tail, status, content_type)
         (504, "the gateway timed out"),
     ],
 )
-def test_each_status_has_its_remedy(status, words):
+def test_each_http_error_status_has_its_remedy(status, words):
     assert words in trouble(answers.json_object, answer(status, b"{}")).remedy
 
 
 @pytest.mark.parametrize(
     ("content_type", "body"), [("text/html", b"Sign in"), ("application/json", b" <!DOCTYPE html><p>Sign in"), ("text/plain", b"<HTML>Sign in</HTML>")]
 )
-def test_a_web_page_is_one_by_its_type_or_by_its_text(content_type, body):
+def test_a_web_page_is_recognized_by_its_content_type_or_text(content_type, body):
     error = trouble(answers.json_object, answer(200, body, content_type))
     assert error.kind == "html" and "no_proxy" in error.remedy

@@ -164,7 +164,7 @@ def test_an_error_is_logged_and_fails_the_job(run: Runner, fault: str) -> None:
     assert PROMPT.strip() not in result.stdout + result.stderr
 
 
-def test_outside_of_a_pod_it_says_so(run: Runner, tmp_path: Path) -> None:
+def test_the_warmup_program_reports_that_it_runs_outside_of_a_pod(run: Runner, tmp_path: Path) -> None:
     run(closed_port())
     (tmp_path / "ca.crt").unlink()
     command = [sys.executable, "-I", "-S", *(str(tmp_path / name) for name in ("warmup.pyz", "options.json", "prompts.json", ""))]

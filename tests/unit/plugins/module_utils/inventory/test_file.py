@@ -59,7 +59,7 @@ def test_the_file_can_be_planned_and_suits_the_cluster(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_text_is_as_ours_are(name: str) -> None:
+def test_the_starting_file_has_short_lines_and_no_templates(name: str) -> None:
     """Short lines without trailing blanks; nothing that Ansible would parse as a template."""
     text = written(name)
     lines = text.splitlines()
@@ -81,7 +81,7 @@ def test_several_gateways_are_named_the_best_first_and_those_that_cannot_serve_l
     assert "# Instead, not as it is: 1.3.0 is too old, 1.5.0 or newer is needed: {provider: envoy_gateway, install: false, class_name: eg}." in old
 
 
-def test_a_controller_that_is_elsewhere_is_not_counted_on() -> None:
+def test_a_gateway_provider_without_its_expected_controller_is_not_chosen() -> None:
     """The preflight would refuse it."""
     text = starting_file(with_gateways(ENVOY[0], {}), "inventories/mine", REACHED)
     assert yaml.safe_load(text)["llm_d_gateway"]["provider"] == "standalone"
@@ -116,7 +116,7 @@ def test_other_components_of_the_cluster_become_suggested_options() -> None:
     assert "Kubernetes v1.27.3 is too old: 1.29 or newer is needed." in starting_file(cluster(version="v1.27.3"), "inventories/mine", REACHED)
 
 
-def test_the_most_numerous_accelerators_are_taken_and_cordoned_nodes_do_not_count() -> None:
+def test_accelerators_are_ordered_by_count_without_cordoned_nodes() -> None:
     cordoned = copy.deepcopy(L40S)
     cordoned["spec"]["unschedulable"] = True
     a100 = node("a", labels={"nvidia.com/gpu.product": "NVIDIA-A100"}, gpu=8)
@@ -184,7 +184,7 @@ def test_in_the_one_namespace_of_an_account_the_names_differ() -> None:
     assert free["llm_d_namespace"] == "team-a" and "llm_d_name_suffix" not in free
 
 
-def test_a_controller_of_what_runs_is_not_installed_again() -> None:
+def test_a_gateway_controller_of_a_running_deployment_is_not_reinstalled() -> None:
     classes = gateway_class("envoy-gateway", "gateway.envoyproxy.io/gatewayclass-controller", **{"app.kubernetes.io/managed-by": "llm_d.inference"})
     facts = with_gateways(classes, deployment(place("envoy_gateway"), "envoyproxy/gateway:v1.9.1"))
     alone = yaml.safe_load(starting_file(facts, "inventories/mine", REACHED))

@@ -81,7 +81,7 @@ def test_several_results_keep_their_order():
 
 
 @pytest.mark.parametrize("item", [UNKNOWN, NO_NAMESPACE])
-def test_on_a_fresh_cluster_check_mode_says_created(item):
+def test_check_mode_reports_created_if_the_namespace_or_crd_is_missing(item):
     assert one(item, check=True).action == "created" and one(item, check=True).after == definition()
     assert one(item).action == "refused"
     assert one(item, state="absent").action == "absent"
@@ -102,7 +102,7 @@ def test_on_a_fresh_cluster_check_mode_says_created(item):
         ({"error": {"msg": "Failed to apply object: Max retries\n exceeded"}}, "Max retries exceeded"),
     ],
 )
-def test_a_refusal_is_one_line(item, words):
+def test_a_refusal_is_reported_in_one_line(item, words):
     change = one(item)
     assert change.action == "refused" and words in change.problem and "\n" not in change.problem and "b'" not in change.problem
 
@@ -142,7 +142,7 @@ def test_a_dry_run_that_another_moment_may_take(item):
     assert one(item, check=True).untried == "answer" and one(item).untried == ""
 
 
-def test_a_binding_whose_role_a_dry_run_did_not_create_is_not_judged():
+def test_a_dry_run_of_a_binding_without_its_role_is_reported_as_untried():
     """A restricted account may bind what it has itself, for which the API server reads the Role."""
     missing = status(404, "NotFound", 'rolebindings.rbac.authorization.k8s.io "sim-epp" not found')
     tried, applied = one(missing, check=True), one(missing)
@@ -150,7 +150,7 @@ def test_a_binding_whose_role_a_dry_run_did_not_create_is_not_judged():
     assert applied.action == "refused" and '"sim-epp" not found' in applied.problem and not applied.untried
 
 
-def test_forbidden_is_never_taken_for_a_fresh_cluster():
+def test_a_forbidden_error_is_not_treated_as_a_missing_namespace():
     assert one(status(403, "Forbidden", 'namespaces "t" not found'), check=True).action == "refused"
 
 

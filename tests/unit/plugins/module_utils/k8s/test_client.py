@@ -56,7 +56,7 @@ def trouble(**params):
     ("version", "words"),
     [("36.0.0", "pip install 'kubernetes!=36.0.0,!=36.0.1'"), ("36.0.1", "!=36.0.1'"), ("99.0.0", "install another version")],
 )
-def test_a_library_that_sends_no_token_is_named_before_anything_is_sent(monkeypatch, version, words):
+def test_a_library_that_sends_no_token_is_reported_before_connecting(monkeypatch, version, words):
     """kubernetes 36.0.0 looks a token up under another name than it is kept under."""
     monkeypatch.setattr(module.kubernetes, "__version__", version)
     monkeypatch.setattr(module.kubernetes.client.Configuration, "auth_settings", lambda self: {})
@@ -133,7 +133,7 @@ def failure(code, reason, message):
 # the connection
 
 
-def test_nothing_listens():
+def test_a_refused_connection_is_reported_with_the_url():
     url = f"http://127.0.0.1:{closed_port()}"
     line = trouble(host=url, api_key=TOKEN)
     assert url in line and "connection refused" in line and "K8S_AUTH_HOST" in line
@@ -239,7 +239,7 @@ def serve_tls(talk):
         listener.close()
 
 
-def test_a_certificate_that_nobody_knows(secure):
+def test_an_untrusted_certificate_is_reported_with_the_ca_variable(secure):
     line = trouble(host=secure[0], api_key=TOKEN)
     assert "its certificate is not trusted" in line and "K8S_AUTH_SSL_CA_CERT" in line
 
@@ -339,7 +339,7 @@ def test_the_token_is_sent_and_paths_follow_discovery():
         ("apiVersion: v1\nkind: Config\n", "no valid kubeconfig"),
     ],
 )
-def test_a_kubeconfig_that_is_none(tmp_path, content, words):
+def test_a_missing_or_invalid_kubeconfig_is_reported_with_its_path(tmp_path, content, words):
     file = tmp_path / "kubeconfig"
     if content is not None:
         file.write_text(content)
@@ -369,7 +369,7 @@ def test_a_path_masked_by_ansible_is_reported_as_file_name_and_folder(tmp_path):
         module.connect(options)
 
 
-def test_a_kubeconfig_is_a_secret_whatever_kubernetes_core_says_of_it(monkeypatch):
+def test_kubeconfig_no_log_is_set_independently_of_kubernetes_core(monkeypatch):
     monkeypatch.setattr(module, "AUTH_ARG_SPEC", {**module.AUTH_ARG_SPEC, "kubeconfig": {"type": "raw"}})
     spec = module.auth_spec()
     # Where Ansible hides whatever was in a no_log option, in all later output, the path of a kubeconfig would go with it.

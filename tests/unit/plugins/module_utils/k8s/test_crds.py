@@ -133,7 +133,7 @@ def test_decide(installed, names, action):
     assert decide(BUNDLE, installed, names)["action"] == action
 
 
-def test_without_an_annotation_of_its_own_a_bundle_has_ours():
+def test_a_crd_bundle_without_an_annotation_uses_that_of_the_collection():
     bundle = {**BUNDLE, "annotation": None}
     assert decide(bundle, {"gateways.g": {BUNDLE_VERSION: "1.5.0"}}, None) == {"action": "keep", "installed": "1.5.0", "missing": []}
     assert decide(bundle, {"gateways.g": {"x/bundle-version": "9"}}, None)["action"] == "adopt"

@@ -79,7 +79,7 @@ def test_an_object_as_planned_does_not_differ() -> None:
     assert differences(SERVICE, service(), None, OURS) == []
 
 
-def test_a_changed_field_is_named_with_both_values_and_who_changed_it() -> None:
+def test_a_changed_field_is_reported_with_both_values_and_its_manager() -> None:
     there = service(targetPort=9999)
     fields = {"f:spec": {"f:ports": {'k:{"port":9002,"protocol":"TCP"}': {"f:targetPort": {}}}}}
     there["metadata"]["managedFields"].append(entry("kubectl-edit", fields))
@@ -128,7 +128,7 @@ def test_fields_of_the_control_plane_or_own_managers_are_no_difference(by: Facts
     assert differences(SERVICE, there, copy.deepcopy(there), OURS) == []
 
 
-def test_who_scales_an_object_without_a_number_does_not_make_it_differ() -> None:
+def test_scaling_an_object_without_planned_replicas_is_no_difference() -> None:
     there = live(DEPLOYMENT, entry("keda", {"f:spec": {"f:replicas": {}}}), replicas=7)
     assert differences(DEPLOYMENT, there, live(DEPLOYMENT), OURS) == []
     numbered = copy.deepcopy(DEPLOYMENT)

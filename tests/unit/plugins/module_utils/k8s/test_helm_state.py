@@ -17,7 +17,7 @@ def release(status="deployed", revision=2, version="1.9.1", values=None):
     return {"status": status, "revision": revision, "version": version, "release_values": values or {"replicas": 1}}
 
 
-def test_a_release_that_is_as_wanted_needs_nothing():
+def test_a_release_in_the_wanted_state_needs_no_step():
     assert steps_to_present(release(), "1.9.1", {"replicas": 1}) == NOTHING == steps_to_present(release(), "v1.9.1", {"replicas": 1})
 
 
@@ -26,7 +26,7 @@ def test_an_absent_or_differing_release_is_installed_without_force(current):
     assert steps_to_present(current, "v1.9.1", {"replicas": 1}) == {**NOTHING, "install": True}
 
 
-def test_a_version_that_is_not_given_is_never_equal():
+def test_a_release_without_a_wanted_version_is_always_installed():
     """A chart by name, without a version, is the newest of its repository: only Helm knows it."""
     assert steps_to_present(release(), "", {"replicas": 1})["install"]
 
@@ -47,7 +47,7 @@ def test_a_later_revision_that_failed_is_upgraded_by_force(revision):
 
 
 @pytest.mark.parametrize("status", ["deployed", "failed", "superseded", "unknown"])
-def test_whatever_is_recorded_is_uninstalled(status):
+def test_a_recorded_release_of_any_status_is_uninstalled(status):
     assert steps_to_absent(release(status)) == {**NOTHING, "uninstall": True}
     assert steps_to_absent(ABSENT) == NOTHING
 

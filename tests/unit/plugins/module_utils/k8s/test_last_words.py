@@ -74,7 +74,7 @@ def test_no_secret_is_in_it():
     assert "hf_abcdefgh12345678" not in last_words("error: cannot log in with HF_TOKEN=hf_abcdefgh12345678")
 
 
-def test_an_error_that_nobody_has_listed_is_the_cause_of_an_end_and_of_nothing_else():
+def test_an_unlisted_error_is_the_cause_only_when_the_program_has_ended():
     log = f"INFO starting\n{json.dumps(UNLISTED)}\n"
     assert log_failure(log) is None, "a program that goes on has survived it"
     assert end_failure(log).what == "Failed to extract GKNN: the pool has three tongues"

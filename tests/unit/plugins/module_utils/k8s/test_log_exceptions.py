@@ -281,7 +281,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("text, code, what", OTHERS.values(), ids=OTHERS)
-def test_other_ways_to_say_it(text, code, what):
+def test_the_cause_is_extracted_from_unusual_log_formats(text, code, what):
     failure = log_failure(text)
     assert failure.code == code and failure.what.startswith(what), failure
 
@@ -333,7 +333,7 @@ HOSTILE = {
 
 @pytest.mark.timing
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_log_takes_linear_time(name):
+def test_a_hostile_log_is_parsed_in_linear_time(name):
     text = HOSTILE[name]
 
     def seconds(log):

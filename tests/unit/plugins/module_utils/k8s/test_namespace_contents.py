@@ -64,7 +64,7 @@ def test_own_objects_and_those_they_own_do_not_keep_the_namespace() -> None:
     assert kept(*ours, *theirs) == ["web"], "what another object owns is not named beside it"
 
 
-def test_an_owner_outside_is_looked_at() -> None:
+def test_an_object_with_a_foreign_or_unreadable_owner_keeps_the_namespace() -> None:
     """The garbage collector deletes an object whose owner is gone; an owner that cannot be read counts as another's."""
     made = [item("DaemonSet", name, "apps/v1", owner) for name, owner in (("a", "policy"), ("b", "theirs"), ("c", "gone"), ("d", "unread"))]
     owners = {"policy": {"metadata": {"name": "policy", "labels": LABELS}}, "theirs": {"metadata": {"name": "theirs"}}, "gone": None}
@@ -74,7 +74,7 @@ def test_an_owner_outside_is_looked_at() -> None:
     assert kept(both, owners=owners) == ["both"], "one of its owners stays"
 
 
-def test_owners_in_a_circle_come_to_an_end() -> None:
+def test_objects_that_own_each_other_keep_the_namespace() -> None:
     assert kept(item("A", "a", "x/v1", "b"), item("B", "b", "x/v1", "a")) == ["a", "b"]
 
 
@@ -115,7 +115,7 @@ def test_a_claim_that_is_left_keeps_it_for_its_data() -> None:
     assert kept(item("PersistentVolumeClaim", "given-up"), going=going) == ["given-up"], "another one of the name"
 
 
-def test_objects_of_a_file_elsewhere_name_it() -> None:
+def test_an_object_in_a_shared_namespace_is_own_only_with_the_home_label() -> None:
     place = "pickers"
     ours, theirs, unnamed = ({**LABELS, **more} for more in ({"llm-d.ai/namespace": HOME}, {"llm-d.ai/namespace": "b"}, {}))
     there = [item("Service", name, namespace=place, labels=labels) for name, labels in (("a", ours), ("b", theirs), ("c", unnamed))]
@@ -169,7 +169,7 @@ def test_objects_olm_makes_of_own_subscriptions_do_not_keep_the_namespace() -> N
     assert kept(*there, namespace=place, **planned(**user)) == ["theirs.v1"]
 
 
-def test_a_certificate_that_was_issued_for_our_gateway_goes() -> None:
+def test_a_certificate_issued_for_the_gateway_does_not_keep_the_namespace() -> None:
     listener = {"name": "secure", "port": 443, "protocol": "HTTPS", "hostname": "chat.example.com"}
     user = {"llm_d_gateway": {"provider": "envoy_gateway", "certificate_issuer": {"name": "company"}, "listener": listener}}
     note = {"cert-manager.io/certificate-name": "llm-d-gateway-secure-tls"}
@@ -177,7 +177,7 @@ def test_a_certificate_that_was_issued_for_our_gateway_goes() -> None:
     assert kept(secret, **planned(**user)) == [] and kept(secret, **planned()) == kept(written, **planned(**user)) == ["llm-d-gateway-secure-tls"]
 
 
-def test_a_mark_that_says_nothing_marks_nothing() -> None:
+def test_a_mark_without_a_kind_or_labels_matches_no_object() -> None:
     assert kept(item("ConfigMap", "notes"), marks=[{"namespace": HOME, "kind": None, "labels": None}]) == ["notes"]
 
 

@@ -50,7 +50,7 @@ def test_of_a_long_message_the_end_is_shown_where_its_cause_is():
     assert failure.what.startswith('MountVolume.SetUp failed for volume "pv01"') and "access denied by server while mounting" in failure.what
 
 
-def test_a_message_that_sums_up_gives_way_to_what_it_sums_up():
+def test_a_summary_event_is_reported_only_without_a_more_specific_event():
     events = [
         {"reason": "FailedMount", "message": "MountVolume.SetUp failed: mount.nfs: access denied", "lastTimestamp": "2026-11-21T09:00:00Z"},
         {"reason": "FailedMount", "message": "Unable to attach or mount volumes: timed out waiting", "lastTimestamp": "2026-11-21T09:01:00Z"},

@@ -106,7 +106,7 @@ def test_only_a_creation_is_not_repeated(method, path, query, repeatable):
 
 
 @pytest.mark.parametrize(("header", "pause"), [("", PAUSE), ("3", 3.0), ("86400", LONGEST_PAUSE), ("Fri, 31 Dec 1999 23:59:59 GMT", PAUSE), ("-1", PAUSE)])
-def test_a_pause_is_as_long_as_the_server_asks_within_bounds(header, pause):
+def test_the_pause_before_a_retry_follows_retry_after_within_bounds(header, pause):
     made, clock = known()
     assert tried(made, [answered(429, retry_after=header)]) == "done" and clock.sleeps == [pause]
 
@@ -133,7 +133,7 @@ def test_a_request_that_timed_out_is_repeated_once_despite_the_time_limit():
 
 
 @pytest.mark.parametrize("times", [3, 20])
-def test_a_run_that_was_held_up_says_why(warned, times):
+def test_a_run_delayed_by_many_retries_logs_a_warning_with_the_reason(warned, times):
     made, _clock = known()
     tried(made, [answered(503, "apiserver is shutting down")] * times)
     assert [("apiserver is shutting down" in line) for line in warned] == ([True] if times == 20 else [])

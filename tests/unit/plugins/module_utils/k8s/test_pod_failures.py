@@ -58,13 +58,13 @@ REJECTED = "image pull failed for r/x because the signature validation failed: S
         ("RegistryUnavailable", "image pull failed for r/x because the registry is unavailable", "unavailable", "registry", False),
     ],
 )
-def test_an_image_that_cannot_be_pulled_has_its_own_cause_whatever_names_and_digests_hold(reason, message, words, remedy, terminal):
+def test_names_and_digests_do_not_mislead_the_cause_of_a_failed_image_pull(reason, message, words, remedy, terminal):
     trouble = pod_failure(changed(waiting(reason, message), "status.containerStatuses.0.image", "r/mtls-proxy:1"))
     assert trouble.code == "F34" and words in trouble.what and remedy in trouble.remedy and trouble.terminal is terminal
 
 
 @pytest.mark.parametrize("message", ["failed to sync secret cache: timed out waiting for the condition", "services have not yet been read at least once"])
-def test_a_kubelet_that_has_not_read_secrets_yet_tries_again(message):
+def test_an_unsynced_kubelet_cache_is_not_a_terminal_failure(message):
     assert not pod_failure(waiting("CreateContainerConfigError", message)).terminal
 
 
@@ -179,7 +179,7 @@ def test_why_a_node_refused_a_pod_or_gave_it_up(reason, message, code, remedy):
     assert failure.code == code and remedy in failure.remedy, failure
 
 
-def test_a_registry_that_has_a_fault_denies_nothing():
+def test_a_registry_outage_is_not_reported_as_an_access_denial():
     failure = pod_failure(waiting("ErrImagePull", "unexpected status from HEAD request to https://registry/v2/denied/x/manifests/1: 503 Service Unavailable"))
     assert "overloaded" in failure.remedy and not failure.terminal
     assert "registryPullQPS" in pod_failure(waiting("ErrImagePull", "pull QPS exceeded")).remedy
@@ -238,7 +238,7 @@ def test_pods_that_failed_for_good():
     assert not pod_failure({"status": {"phase": "Failed", "reason": "Evicted", "message": "low on memory"}}).terminal
 
 
-def test_a_pod_that_goes_away_has_no_trouble():
+def test_a_pod_that_is_ready_or_being_deleted_has_no_failure():
     assert pod_failure(changed(recorded("pod_crash"), "metadata.deletionTimestamp", "2026-11-21T09:00:00Z")) is None
     assert pod_failure(recorded("pod_ready")) is None
 
@@ -277,7 +277,7 @@ def test_logs(line, code):
     assert trouble.code == code and trouble.remedy and trouble.what == line
 
 
-def test_a_log_that_says_nothing_known():
+def test_a_log_without_known_errors_has_no_failure():
     assert log_failure("INFO all is well\n") is None
     assert last_line("one\ntwo\n\n  \n") == "two" and last_line("") == ""
 

@@ -80,7 +80,7 @@ def test_a_registry_that_does_not_answer_has_ten_seconds(seconds, hold):
     assert (hopeless and hopeless[2]) == hold and (hopeless is None or "no such host" in hopeless[0])
 
 
-def test_a_back_off_that_does_not_say_why_is_explained_by_its_event():
+def test_an_image_pull_back_off_is_explained_by_the_event_of_its_image():
     pod = container(waiting("ImagePullBackOff", 'Back-off pulling image "r.example/a:1"'), image="r.example/a:1")
     hopeless = of_pod(pod, [event(pod, "Failed", 'Failed to pull image "r.example/a:1": rpc error: code = NotFound desc = a: not found', 5)])
     assert "not found" in hopeless[0] and hopeless[2] == GRACE
@@ -152,7 +152,7 @@ LOOKUP = "dial tcp: lookup sim-epp.llm-d.svc.cluster.local on 10.96.0.10:53: no 
 
 
 @pytest.mark.parametrize("line", [FORBIDDEN, POOL, LOOKUP])
-def test_a_program_that_asks_for_ever_for_what_it_does_not_get(line):
+def test_a_running_container_that_keeps_logging_the_same_error_is_hopeless(line):
     def hopeless(log, seconds):
         return of_pod(container({"running": {"startedAt": ago(seconds)}}), log=log)
 
@@ -199,7 +199,7 @@ def test_a_probe_with_an_incorrect_path_port_or_service_cannot_succeed(message):
 
 
 @pytest.mark.parametrize("ready", [True, False])
-def test_a_pod_whose_node_is_lost_does_not_come_back_by_itself(ready):
+def test_a_pod_whose_node_remains_not_ready_is_hopeless(ready):
     pod = changed(container({"running": {"startedAt": ago(HOUR)}}, ready=ready), "spec.nodeName", "n1")
     lost = event(pod, "NodeNotReady", "Node is not ready", 30)
     assert of_pod(pod, [lost])[0] == "its node n1 is not ready"
@@ -214,12 +214,12 @@ def unscheduled(seconds, message="0/1 nodes are available: 1 Insufficient nvidia
 
 
 @pytest.mark.parametrize(("seconds", "hold"), [(0, None), (2, None), (3, GRACE), (HOUR, GRACE)])
-def test_a_pod_that_no_node_takes_has_six_seconds(seconds, hold):
+def test_an_unschedulable_pod_is_hopeless_after_three_seconds(seconds, hold):
     hopeless = of_pod(unscheduled(seconds))
     assert (hopeless and hopeless[2]) == hold and (hopeless is None or "nvidia.com/gpu" in hopeless[0])
 
 
-def test_nodes_that_come_are_waited_for():
+def test_an_unschedulable_pod_is_in_progress_while_nodes_are_being_added():
     pod = unscheduled(60)
     up = event(pod, "TriggeredScaleUp", "pod triggered scale-up: [{pool 1->2 (max: 3)}]", 50)
     assert of_pod(pod, [up]) is None
@@ -246,7 +246,7 @@ def test_the_cause_includes_the_report_of_the_node_autoscaler():
     assert of_pod(pod, [karpenter], autoscaled=True)[0].endswith('reports FailedScheduling: incompatible with nodepool "cpu"')
 
 
-def test_a_pod_that_no_scheduler_takes_up():
+def test_a_pod_that_no_scheduler_handles_is_reported_with_its_scheduler_name():
     pod = changed(changed(recorded("pod_unsched"), "status.conditions", []), "spec.schedulerName", "nobody")
     pod["metadata"]["creationTimestamp"] = ago(5)
     assert of_pod(pod) is None
@@ -287,7 +287,7 @@ def test_a_claim_is_in_progress_while_its_slow_volume_driver_retries(code, secon
     assert (hopeless is None) == under_way
 
 
-def test_a_pod_whose_volume_is_made_on_its_node_has_no_condition_yet():
+def test_an_unscheduled_pod_is_in_progress_while_its_volume_is_provisioned():
     pod = changed(recorded("pod_unsched"), "status.conditions", [])
     pod["metadata"]["creationTimestamp"] = ago(60)
     obj, events = claim("Pending", {"reason": "ExternalProvisioning", "message": "waiting", "firstTimestamp": ago(50), "lastTimestamp": ago(1)})
@@ -471,7 +471,7 @@ def test_a_service_without_the_address_of_a_load_balancer():
     assert of(obj)[1:] == ("no load balancer address yet", GRACE)
 
 
-def test_a_route_that_nobody_takes_up():
+def test_an_httproute_without_its_gateway_or_a_controller_is_hopeless():
     obj = changed(recorded("httproute"), "status.parents", [])
     obj["metadata"]["creationTimestamp"] = ago(10)
     assert of(obj) is None
@@ -488,13 +488,13 @@ def test_a_pool_that_no_gateway_reports_on(created, hold):
     assert (hopeless and hopeless.hold) == hold
 
 
-def test_other_kinds_are_under_way():
+def test_an_object_of_an_unlisted_kind_stays_in_progress():
     obj = {"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"creationTimestamp": ago(HOUR)}, "status": {}}
     assert of(obj) is None
 
 
 @pytest.mark.parametrize("odd", [None, 7, "x", [], {}, [None], [{"state": 7}], [{"state": {"running": 7}}]])
-def test_nothing_of_an_odd_shape_raises(odd):
+def test_malformed_pods_and_events_raise_no_exception(odd):
     for name in ("pod_bad_image", "pod_unsched"):
         for path in ("status", "spec", "metadata"):
             obj = changed(recorded(name), path, odd)

@@ -135,7 +135,7 @@ def test_removed_values_holds_every_redacted_value():
     assert removed_values({**part, "api_key": ["six", {"a": "seven"}]}) == {"one", "two", "three", "four", "five", "six", "seven"}
 
 
-def test_the_rest_stays_as_it_is():
+def test_redaction_leaves_objects_without_secrets_unchanged():
     for name in ("deployment", "gateway", "httproute", "pod_ready", "pod_bad_image"):
         assert redact_object(recorded(name)) == recorded(name)
 

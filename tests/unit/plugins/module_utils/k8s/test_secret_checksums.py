@@ -33,14 +33,14 @@ def deployment(*names):
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d", "namespace": "n"}, "spec": {"template": template(*names)}}
 
 
-def test_it_moves_with_the_value_alone():
+def test_the_checksum_changes_only_with_the_value_of_the_secret():
     references = [("token", "HF_TOKEN")]
     first = checksum(references, {"token": secret("hf_one")})
     assert first and first == checksum(references, {"token": secret("hf_one", resourceVersion="9", labels={"a": "b"})})
     assert first != checksum(references, {"token": secret("hf_two")})
 
 
-def test_it_cannot_be_worked_out_without_the_secrets_uid():
+def test_the_checksum_cannot_be_computed_without_the_uid_of_the_secret():
     """A dictionary of passwords does not help: the same value under another uid has another checksum, and none is a plain hash of it."""
     references, value = [("token", "HF_TOKEN")], "s3same"
     checksums = {checksum(references, {"token": secret(value, uid=uid)}) for uid in ("one", "two", "three")}
@@ -80,7 +80,7 @@ def test_an_annotation_joins_those_that_are_there():
     assert current_checksum(given, ("spec", "template")) is None and current_checksum(None, ("spec", "template")) is None
 
 
-def test_the_servers_of_a_gated_model_read_their_token_and_those_of_others_nothing(root):
+def test_only_the_servers_of_a_gated_model_read_the_model_token(root):
     models = [{"name": "gated", "model": {"uri": "hf://o/m"}}, {"name": "sim", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}]
     services = [{**model, "route": {"path": f"/{model['name']}"}} for model in models]
     planned = plan({"llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_token": "hf_x", "llm_d_model_services": services})

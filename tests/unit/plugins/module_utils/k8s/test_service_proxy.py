@@ -113,7 +113,7 @@ def test_a_pod_that_answers_for_ever(monkeypatch, piece, pause, kind, chunked):
     assert caught.value.kind == kind and took < seconds + 5 and api.connections == 1 and "Pod llm-d/pod-a:8000" in str(caught.value)
 
 
-def test_a_server_that_is_late_is_late_whichever_of_two_timers_ends_first():
+def test_a_late_answer_is_a_timeout_whichever_timer_expires_first():
     late = types.SimpleNamespace(clock=SYSTEM, send=lambda *_request: (never for never in ()).throw(LateError("no answer in time")))
     with pytest.raises(ExchangeError, match="no answer within 30 s") as caught:
         ServiceTransport(late, "llm-d", "pod-a", 8000, kind="Pod").request("GET", "/metrics", timeout=30)

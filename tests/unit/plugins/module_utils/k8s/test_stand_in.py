@@ -20,7 +20,7 @@ def service(name: str, namespace: str = "new") -> Facts:
 
 
 @pytest.mark.parametrize("name", ["a", "ab", "sim", "llama-8b", "a-very-long-name-of-a-service-decode"])
-def test_a_name_of_the_same_length_that_kubernetes_takes(name: str) -> None:
+def test_the_trial_object_has_a_valid_name_of_the_same_length(name: str) -> None:
     ((_index, made),) = trials([Change(service(name), "created", {}, {}, untried="namespace")], "default")
     other = made["metadata"]["name"]
     assert len(other) == len(name) and re.fullmatch("[a-z]([-a-z0-9]*[a-z0-9])?", other) and made["metadata"]["namespace"] == "default"

@@ -24,7 +24,7 @@ def event(reason: str, **more: t.Any) -> dict[str, t.Any]:
 
 
 @pytest.mark.parametrize("reasons", [(), ("",), ("CrashLoopBackOff",), ("ErrImagePull",), ("InvalidImageName",), ("ContainerCreating", "")])
-def test_a_state_that_follows_a_try_at_once_or_is_never_tried_again(reasons):
+def test_a_state_without_a_pending_retry_has_no_latest_try(reasons):
     assert latest_try(CREATED, [pod(*reasons)], [event("Pulling")]) is None
 
 
@@ -44,7 +44,7 @@ def test_a_later_event_is_another_try(obj, pods, reason):
     assert latest_try(obj, pods, [event(reason), event(reason, metadata={"uid": "f"})]) != first
 
 
-def test_without_an_event_of_a_creation_nothing_is_known_of_its_tries():
+def test_a_failed_pod_creation_without_its_event_has_no_latest_try():
     assert latest_try(REFUSED, [], [event("ScalingReplicaSet")]) is None
 
 

@@ -194,7 +194,7 @@ def test_a_policy_of_any_name_without_a_status_is_judged_and_explained_by_its_op
         assert Wait(cluster(url), refs).run(5, 1)
 
 
-def test_a_hopeless_wait_ends_early_and_says_why():
+def test_a_hopeless_wait_ends_early_and_reports_cause_and_remedy():
     with serve(crashing()) as url:
         wait = Wait(cluster(url), [DEPLOYMENT])
         # the pod was born while we waited, so its four restarts are ours
@@ -301,7 +301,7 @@ def after_ends(errors, runs, monkeypatch, crashes=99):
         return wait.verdicts[DEPLOYMENT], wait
 
 
-def test_it_is_given_up_at_the_second_end_and_not_before(monkeypatch):
+def test_the_wait_fails_at_the_second_identical_container_error_not_the_first(monkeypatch):
     verdict, _wait = after_ends([ODD], 1, monkeypatch)
     assert not verdict.terminal
     verdict, _wait = after_ends([ODD], 2, monkeypatch)
@@ -320,7 +320,7 @@ def test_it_is_given_up_at_the_second_end_and_not_before(monkeypatch):
     ],
     ids=["different", "refused", "dns", "only a wrapper", "nothing said", "exit 0"],
 )
-def test_other_ends_are_waited_for_as_before(errors, monkeypatch):
+def test_transient_or_differing_errors_end_the_wait_only_at_the_crash_limit(errors, monkeypatch):
     verdict, wait = after_ends(errors, 8, monkeypatch)
     assert not verdict.terminal and not wait._again
     verdict, _wait = after_ends(errors, 8, monkeypatch, crashes=4)
@@ -352,7 +352,7 @@ def test_a_transient_error_before_is_no_first_end(monkeypatch):
     assert after_ends(errors, 3, monkeypatch)[0].terminal
 
 
-def test_an_end_whose_log_is_read_twice_counts_once(monkeypatch):
+def test_a_container_exit_whose_log_is_read_twice_counts_once(monkeypatch):
     """The kubelet is ahead of the API server: the log of run 2 comes for the end of run 1, too."""
     api = Crashes(["OddError: one", "OddError: x", "OddError: last"], born=True)
     monkeypatch.setattr(waiting.pod_failures, "CRASHES", 99)
@@ -393,7 +393,7 @@ def test_without_fail_fast_the_time_is_used():
         assert wait.run(30, 1, fail_fast=False) is False and slept(wait) == 30
 
 
-def test_it_ends_when_all_are_ready():
+def test_the_wait_ends_when_all_objects_are_ready():
     api = Api()
     states = iter([{}, {"phase": "Pending"}])
     api.table["/api/v1/namespaces/llm-d"] = lambda: changed(recorded("namespace"), "status", next(states, {"phase": "Active"}))
@@ -402,7 +402,7 @@ def test_it_ends_when_all_are_ready():
         assert wait.run(10, 1) is True and wait.explain() == []
 
 
-def test_a_pool_is_waited_for_until_the_gateway_that_serves_it_says_so():
+def test_an_inferencepool_is_ready_only_when_its_own_gateway_reports_on_it():
     api, path = Api(), "/apis/inference.networking.k8s.io/v1"
     pool, good = recorded("inferencepool"), [{"type": name, "status": "True", "observedGeneration": 1} for name in ("Accepted", "ResolvedRefs")]
     api.table[path] = {"resources": [{"name": "inferencepools", "kind": "InferencePool", "namespaced": True}]}
@@ -444,7 +444,7 @@ def test_waiting_for_absence():
 
 
 @pytest.mark.parametrize("first", [[changed(recorded("namespace"), "status", {})], []])
-def test_an_api_server_may_be_away_for_a_moment_also_at_the_first_look(first):
+def test_the_wait_survives_server_errors_even_on_its_first_request(first):
     api = Api()
     states = iter([*first, (500, {}), (503, {})])
     api.table["/api/v1/namespaces/llm-d"] = lambda: next(states, recorded("namespace"))
@@ -453,7 +453,7 @@ def test_an_api_server_may_be_away_for_a_moment_also_at_the_first_look(first):
 
 
 @pytest.mark.parametrize("states", [[(500, {})], [(403, {})], [changed(recorded("namespace"), "status", {}), (401, {})]])
-def test_but_a_refusal_is_a_refusal_also_behind_a_hiccup(states):
+def test_a_refused_request_ends_the_wait_even_after_a_server_error(states):
     api = Api()
     answers = iter(states)
     api.table["/api/v1/namespaces/llm-d"] = lambda: next(answers, (403, {}))
@@ -472,7 +472,7 @@ def test_the_wait_for_an_unavailable_api_server_ends_at_its_limit(timeout, secon
     assert slept(wait) == seconds
 
 
-def test_an_address_where_nothing_listens_is_a_mistake_and_one_that_has_answered_is_away():
+def test_an_unreachable_api_server_fails_at_once_unless_it_answered_before():
     refused = UnreachableError("connection refused")
     assert (may_pass(refused, False), may_pass(refused, True), may_pass(CutError("cut"), False)) == (False, True, True)
     results = {status: (may_pass(ApiError("", status, "", ""), False), lasting(ApiError("", status, "", ""))) for status in (400, 401, 403, 404, 429, 500, 503)}
@@ -559,7 +559,7 @@ def test_a_registry_has_ten_seconds_from_its_first_failure(first, seconds):
 
 @pytest.mark.usefixtures("server_clock")
 @pytest.mark.parametrize(("born", "seconds"), [(0, 6), (2, 4), (600, 3)])
-def test_a_pod_that_no_node_takes_has_six_seconds(born, seconds):
+def test_an_unschedulable_pod_ends_the_wait_within_six_seconds(born, seconds):
     api = in_state({})
     unsched = recorded("pod_unsched")["status"]
     unsched["conditions"][0]["lastTransitionTime"] = ago(born)
@@ -613,7 +613,7 @@ def test_a_crash_loop_ends_it_at_the_end_that_proves_it():
 
 
 @pytest.mark.usefixtures("server_clock")
-def test_a_program_that_lacks_a_permission_says_so_for_six_seconds():
+def test_a_logged_permission_error_ends_the_wait_after_six_seconds():
     api = in_state({"running": {"startedAt": ago(0)}})
     path = f"/api/v1/namespaces/objects-try/pods/{pod_of(api)['metadata']['name']}/log"
     line = 'failed to list *v1.Pod: pods is forbidden: User "system:serviceaccount:llm-d:sim-epp" cannot list resource "pods"\n'
@@ -641,7 +641,7 @@ def test_a_route_and_a_gateway_name_what_they_lack():
 
 
 @pytest.mark.usefixtures("server_clock")
-def test_managed_fields_say_when_an_object_was_changed():
+def test_the_time_of_a_change_is_read_from_managed_fields():
     api, kind = Api(), {"resources": [{"name": "gateways", "kind": "Gateway", "namespaced": True}]}
     gateway = changed(recorded("gateway"), "metadata.generation", 2)
     gateway["metadata"].update(creationTimestamp=ago(3600), managedFields=[{"time": ago(10)}])
@@ -669,7 +669,7 @@ def failed_pod(pod, reason, born):
 @pytest.mark.usefixtures("server_clock")
 @pytest.mark.parametrize("reason", ["Terminated", "NodeShutdown", "OutOfcpu", "UnexpectedAdmissionError"])
 @pytest.mark.parametrize("patient", [True, False])
-def test_a_failed_pod_in_whose_place_there_is_another_is_no_failure(reason, patient):
+def test_a_failed_pod_with_a_replacement_does_not_end_the_wait(reason, patient):
     api = in_state({"running": {"startedAt": ago(60)}})
     pod_of(api)["metadata"]["creationTimestamp"] = pod_of(api)["status"]["startTime"] = ago(60)
     api.table["/api/v1/namespaces/objects-try/pods"]["items"].insert(1, failed_pod(pod_of(api), reason, 900))
@@ -683,7 +683,7 @@ def test_a_failed_pod_in_whose_place_there_is_another_is_no_failure(reason, pati
 
 @pytest.mark.usefixtures("server_clock")
 @pytest.mark.parametrize("patient", [True, False])
-def test_a_job_tries_again_what_has_failed(patient):
+def test_a_failed_job_pod_ends_the_wait_only_at_the_backoff_limit(patient):
     api, path = Api(), "/api/v1/namespaces/n/pods"
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"uid": "j", "name": "stage", "namespace": "n"}, "status": {"failed": 1}}
     job["spec"] = {"backoffLimit": 6, "selector": {"matchLabels": {"job-name": "stage"}}}
@@ -738,7 +738,7 @@ def backing_off(state):
     [(refused_creation, 313), (lambda: backing_off(NOT_FOUND), 313), (lambda: backing_off(NO_SECRET), 33)],
     ids=["creation", "pull", "secret"],
 )
-def test_a_failure_from_before_the_wait_ends_it_once_it_was_tried_again(made, longest):
+def test_a_failure_older_than_the_wait_ends_it_once_retried_or_overdue(made, longest):
     api, event = made()
     counts = [1] * 8
     api.table[EVENTS] = lambda: {"items": [{**event, "metadata": {"uid": "e"}, "count": counts.pop() if counts else 2}]}

@@ -175,7 +175,7 @@ def test_counts_that_are_none(text):
     assert record.output_tokens is None and record.error is None
 
 
-def test_a_count_of_nothing_beside_a_text_is_none():
+def test_zero_token_counts_beside_text_are_recorded_as_missing():
     """Some servers and proxies send a usage without values."""
     counts = {"prompt_tokens": 0, "completion_tokens": 0, "prompt_tokens_details": {"cached_tokens": 0}}
     data = HEAD + body(stream(chunk("a"), chunk("b", "stop"), {"choices": [], "usage": counts})) + b"0\r\n\r\n"

@@ -58,7 +58,7 @@ def wrapped(data: bytes) -> bytes:
     return b"%x\r\n%s\r\n" % (len(data), data)
 
 
-def test_a_good_answer_with_all_it_says():
+def test_a_complete_answer_is_recorded_with_times_tokens_and_server():
     with serve(lambda *_args: (200, {"Content-Type": SSE, "x-inference-pod": "pod-a"}, GOOD)) as url:
         record = send(url + "/v1")[0]
     assert (record.error, record.status, record.prompt_tokens, record.output_tokens, record.cached_tokens, record.server) == (None, 200, 14, 2, 8, "pod-a")
@@ -97,7 +97,7 @@ def test_stamps_are_those_of_the_chunks():
     assert record.e2e == pytest.approx(0.3, abs=0.06) and record.end - record.sent == pytest.approx(0.45, abs=0.08)
 
 
-def test_requests_leave_at_their_time_whatever_the_others_do():
+def test_requests_are_sent_on_schedule_while_others_are_in_flight():
     arrived = []
 
     def slow(*_args):
@@ -164,7 +164,7 @@ def test_a_proxys_web_page_is_a_failure():
         (CHUNKED + b"-5\r\n", "not_http"),
     ],
 )
-def test_servers_that_speak_badly(data, kind):
+def test_malformed_or_truncated_answers_are_recorded_with_their_error(data, kind):
     with raw(lambda connection: connection.sendall(data)) as url:
         record = send(url)[0]
     assert record.error == kind and record.detail
@@ -185,14 +185,14 @@ def test_a_stream_without_length_ends_with_the_connection():
     ],
     ids=["silent", "never ends", "endless headers"],
 )
-def test_nothing_takes_longer_than_its_time(talk):
+def test_a_silent_or_endless_answer_ends_at_the_request_timeout(talk):
     start = time.monotonic()
     with raw(talk) as url:
         record = send(url, request_timeout=0.5)[0]
     assert record.error == "timeout" and "0.5 s" in record.detail and time.monotonic() - start < 2
 
 
-def test_nobody_there():
+def test_a_refused_connection_is_recorded_as_refused():
     record = send(f"http://127.0.0.1:{closed_port()}")[0]
     assert record.error == "refused" and record.first is None
 
@@ -216,7 +216,7 @@ def test_no_more_in_flight_than_allowed():
     assert sorted(str(record.error) for record in records) == ["None", "None", "in_flight"]
 
 
-def test_the_order_of_prompts_goes_on_from_stage_to_stage():
+def test_prompt_numbers_continue_from_stage_to_stage():
     with serve(lambda *_args: (200, {"Content-Type": SSE}, GOOD)) as url:
         by_stage = asyncio.run(run(Destination(url), [[0.0], [0.05, 0.1]], LoadLimits()))
     assert [[record.number for record in records] for records in by_stage] == [[0], [1, 2]]

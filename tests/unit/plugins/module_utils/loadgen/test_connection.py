@@ -88,7 +88,7 @@ def reset(server: Server, kept: socket.socket) -> None:
 
 
 @pytest.mark.parametrize("then", [hang_up, reset])
-def test_a_request_that_the_server_received_is_lost_and_not_sent_again(then) -> None:
+def test_a_request_received_by_the_server_is_not_sent_again_when_it_closes(then) -> None:
     server = Server(then)
     assert errors(server, 6) == [None, "closed"] * 3
     assert server.requests == 6
@@ -108,7 +108,7 @@ def test_a_connection_that_was_closed_before_the_request_is_not_used() -> None:
     assert server.requests == 3
 
 
-def test_a_request_that_crossed_the_end_of_its_connection_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_that_crosses_the_close_of_its_connection_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """The server has closed the connection, and the client does not know it yet when it sends the request."""
     server = Server(lambda _server, _kept: None)
     real = connection.tcp_state
@@ -122,7 +122,7 @@ def test_a_request_that_crossed_the_end_of_its_connection_is_sent_again(monkeypa
     assert server.requests == 3
 
 
-def test_nothing_is_sent_again_where_the_kernel_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_is_not_sent_again_where_the_tcp_state_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     server = Server(lambda _server, _kept: None)
     monkeypatch.setattr(connection, "tcp_state", lambda _sock: None)
 
@@ -147,7 +147,7 @@ def test_a_new_connection_that_is_closed_at_once_is_no_reason_for_another() -> N
     assert server.requests == 3
 
 
-def test_a_kernel_that_does_not_count_says_nothing_of_what_was_received() -> None:
+def test_an_acknowledged_byte_count_of_zero_counts_as_unknown() -> None:
     """It leaves the count at 0; one that counts has the opening of the connection in it."""
 
     class Socket:
@@ -207,7 +207,7 @@ def test_of_several_addresses_the_error_of_the_server_is_raised(places, numbers,
     assert caught.value.errno == wanted
 
 
-def test_a_look_up_that_fails_for_want_of_a_socket_is_no_failure_of_the_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lookup_that_fails_without_free_sockets_is_a_fault_of_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
     assert client._lacking(socket.gaierror(socket.EAI_SYSTEM, "System error")) is None
 
     def dup(_number: int) -> int:
@@ -218,7 +218,7 @@ def test_a_look_up_that_fails_for_want_of_a_socket_is_no_failure_of_the_name(mon
 
 
 @pytest.mark.parametrize("platform", ["darwin", "freebsd14"])
-def test_another_kernel_says_nothing_of_a_connection(monkeypatch, platform):
+def test_the_tcp_state_is_unknown_on_systems_other_than_linux(monkeypatch, platform):
     with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as sock:
         assert (socket_stamps.tcp_state(sock) or (False,))[0] is True
         monkeypatch.setattr(socket_stamps.sys, "platform", platform)

@@ -47,7 +47,7 @@ def test_a_counted_body_is_the_same_however_it_is_cut(content, places):
 
 
 @given(st.lists(st.binary(max_size=60), max_size=6), st.sampled_from([b"", b"HTTP/1.1 200 OK\r\n", chunked([b"data: 1\n\n"])[:-4]]))
-def test_no_bytes_whatever_raise_anything_else(parts, start):
+def test_arbitrary_bytes_raise_only_wire_errors(parts, start):
     parser = ResponseParser()
     with contextlib.suppress(WireError):
         for part in [start, *parts]:
@@ -74,7 +74,7 @@ def test_no_bytes_whatever_raise_anything_else(parts, start):
         max_size=8,
     )
 )
-def test_no_stream_whatever_raises(events):
+def test_an_arbitrary_event_stream_raises_no_exception(events):
     record = Record(0, 0, 0.0, sent=0.0)
     reader = AnswerReader(record, 2)
     reader.feed(chunked([b"\n", *events]), 1.0)
@@ -82,7 +82,7 @@ def test_no_stream_whatever_raises(events):
     assert reader.done and (record.error is None or record.detail)
 
 
-def test_a_continue_comes_before_the_answer():
+def test_an_interim_100_continue_answer_is_skipped():
     parser = ResponseParser()
     assert parser.feed(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n") == [] and parser.status == 204 and parser.done
 

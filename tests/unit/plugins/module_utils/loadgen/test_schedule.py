@@ -39,7 +39,7 @@ def test_schedules_repeat_and_never_run_backwards(rate, requests, seed):
 @pytest.mark.parametrize(
     ("rate", "seconds", "requests"), [(2, 5, 10), (4, 3, 12), (0.3, 10, 3), (2.5, 1, 3), (0.1, 1, 1), (8, 0.5, 4), (1 / 3, 3, 1), (0.1, 30, 3)]
 )
-def test_a_short_stage_keeps_its_rate_whatever_the_seed(rate, seconds, requests, arrivals):
+def test_a_short_stage_keeps_its_rate_with_every_seed(rate, seconds, requests, arrivals):
     """As many requests as rate * seconds, rounded up, all within the stage, and as far apart as the rate says."""
     for seed in range(50):
         due = list(times(Step(rate=rate, seconds=seconds), seed, arrivals))
@@ -47,7 +47,7 @@ def test_a_short_stage_keeps_its_rate_whatever_the_seed(rate, seconds, requests,
         assert due[-1] - due[0] == pytest.approx((requests - 1) / rate)
 
 
-def test_in_a_short_stage_requests_come_when_they_like():
+def test_poisson_arrivals_in_a_short_stage_are_random_and_differ_by_seed():
     """Each of 20 requests in 10 s is in the first half with a probability of a half, but for the first and the last; seeds differ."""
     halves = [sum(moment < 5 for moment in times(Step(rate=2, seconds=10), seed, "poisson")) for seed in range(400)]
     assert statistics.mean(halves) == pytest.approx(10, abs=0.5) and statistics.stdev(halves) == pytest.approx(18**0.5 / 2, rel=0.15)

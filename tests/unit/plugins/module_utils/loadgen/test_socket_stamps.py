@@ -81,7 +81,7 @@ def stamps() -> bool:
 
 
 @pytest.mark.skipif(not stamps(), reason="this kernel stamps no packets")
-def test_a_client_that_looks_away_does_not_call_the_server_slow():
+def test_a_client_stall_is_not_measured_as_server_latency():
     late = Late()
     with serve(late) as url:
         record, back = asyncio.run(send_one(url, late.stall))
@@ -96,7 +96,7 @@ def test_without_stamps_its_own_clock_is_what_it_has(monkeypatch):
     assert record.error is None and back - 0.05 <= record.ttft
 
 
-def test_a_clock_that_is_set_meanwhile_moves_nothing_before_the_request(monkeypatch):
+def test_a_clock_change_moves_no_timestamp_before_the_request(monkeypatch):
     monkeypatch.setattr(socket_stamps.StampedSocket, "behind", 3600.0)
     with serve(Late()) as url:
         record, _back = asyncio.run(send_one(url))
@@ -149,7 +149,7 @@ def test_a_resolver_that_does_not_answer_is_not_waited_for(monkeypatch):
 
 
 @pytest.mark.filterwarnings("error")
-def test_no_socket_is_left_open_by_those_who_refuse():
+def test_a_refused_connection_leaves_no_socket_open():
     async def refused():
         with pytest.raises(ConnectionRefusedError):
             await socket_stamps.connect(await socket_stamps.resolve("127.0.0.1", closed_port()))

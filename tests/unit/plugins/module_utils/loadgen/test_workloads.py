@@ -16,7 +16,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.loadgen.workloads 
 SMALL = PrefixedPrompts(groups=3, prompts_per_group=2, system_prompt_len=20, question_len=5, nonce="n1")
 
 
-def test_every_prompt_comes_once_before_any_comes_again():
+def test_every_prompt_is_used_once_before_any_is_repeated():
     prompts = [SMALL.prompt(number) for number in range(12)]
     assert {(prompt.group, prompt.question) for prompt in prompts[:6]} == {(group, question) for group in range(3) for question in range(2)}
     assert prompts[6:] == prompts[:6]
@@ -37,7 +37,7 @@ def test_a_group_shares_its_prefix_and_no_other():
     assert len({SMALL.prompt(number).user for number in range(6)}) == 6
 
 
-def test_another_nonce_changes_the_first_word_and_nothing_else():
+def test_another_nonce_changes_only_the_first_word_of_a_prompt():
     other = dataclasses.replace(SMALL, nonce="n2")
     for number in range(6):
         ours, theirs = SMALL.prompt(number), other.prompt(number)
@@ -65,7 +65,7 @@ OPTIONS: dict[str, dict[str, t.Any]] = {
 
 
 @pytest.mark.parametrize("kind", OPTIONS)
-def test_runs_with_one_seed_ask_for_as_much_and_share_no_beginning(kind: str) -> None:
+def test_runs_with_one_seed_have_equal_prompt_sizes_and_no_common_prefix(kind: str) -> None:
     """Else two runs could not be compared: one would have had the longer prompts."""
 
     def sizes(seed: int, nonce: str) -> list[tuple[int, int, str]]:

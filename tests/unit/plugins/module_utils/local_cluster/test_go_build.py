@@ -196,7 +196,7 @@ class HereBuilder(go_build.Builder):
 
 
 @needs_go
-def test_an_asset_is_copied_filled_in_and_copied_again_for_another_version(asset, tmp_path):
+def test_an_asset_is_copied_with_its_values_and_stale_at_a_new_version(asset, tmp_path):
     versions = Path(asset.source, "go.mod")
     versions.write_text("require (\n\texample.invalid/far v1.0.0\n\texample.invalid/more v1.0.0 // indirect\n)\n", encoding="utf-8")
     builder = HereBuilder(str(tmp_path / "cache"), GO)

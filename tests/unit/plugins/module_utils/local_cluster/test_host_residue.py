@@ -145,7 +145,7 @@ def test_mounts_are_found_innermost_first_and_removed_with_the_folders(residue, 
 
 
 @needs_root
-def test_the_bridge_goes_with_what_is_on_it_and_other_bridges_stay(residue):
+def test_only_the_bridge_of_the_cluster_is_removed_with_its_interfaces(residue):
     with network_namespace():
         for name in ("llmdtest0", "cni0"):
             sh("ip", "link", "add", name, "type", "bridge")
@@ -159,7 +159,7 @@ def test_the_bridge_goes_with_what_is_on_it_and_other_bridges_stay(residue):
 
 
 @needs_root
-def test_tables_are_ours_only_on_a_host_that_we_changed(residue):
+def test_nftables_tables_are_removed_only_from_a_host_the_cluster_changed(residue):
     if not shutil.which("nft"):
         pytest.skip("this host has no nft")
     with network_namespace():
@@ -176,7 +176,7 @@ def test_tables_are_ours_only_on_a_host_that_we_changed(residue):
 
 
 @needs_root
-def test_the_cgroup_goes_with_its_processes(residue):
+def test_the_cgroup_is_removed_and_its_processes_are_killed(residue):
     roots = host_residue.cgroup_roots(residue.cgroup)
     made = []
     try:

@@ -90,7 +90,7 @@ def test_each_input_changes_the_fingerprint(image, tmp_path):
     assert image.fingerprint() != before
 
 
-def test_a_tree_comes_whole_with_what_its_links_point_to(tmp_path):
+def test_a_layer_contains_a_whole_tree_and_the_targets_of_its_links(tmp_path):
     tree = tmp_path / "tree"
     (tree / "deep/__pycache__").mkdir(parents=True)
     (tree / "deep/one.py").write_text("1\n", encoding="utf-8")
@@ -196,7 +196,7 @@ def test_an_image_on_another_has_its_layers_and_is_stale_when_that_changes(regis
 
 
 @pytest.mark.rest
-def test_a_large_layer_goes_to_disk_and_not_into_the_registrys_memory(tmp_path):
+def test_the_registry_does_not_hold_a_large_layer_in_memory(tmp_path):
     (tmp_path / "weights").write_bytes(os.urandom(256 * 2**20))
     with serving(tmp_path) as registry:
         registry.push(Image("acme/model:v1", {"/weights": str(tmp_path / "weights")}, ["/app/program"]))
@@ -237,7 +237,7 @@ def test_a_registry_that_has_just_been_started_is_waited_for(image, tmp_path):
         server.shutdown()
 
 
-def test_crane_says_why_it_cannot_push(registry, image, tmp_path):
+def test_a_failed_push_reports_the_error_of_crane(registry, image, tmp_path):
     registry.address = f"127.0.0.1:{closed_port()}"
     with pytest.raises(subprocess.CalledProcessError) as caught:
         registry.push(image)

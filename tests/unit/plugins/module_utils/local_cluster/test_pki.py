@@ -43,14 +43,14 @@ def load(tmp_path, name):
     return x509.load_pem_x509_certificate((tmp_path / f"pki/{name}.crt").read_bytes())
 
 
-def test_the_second_run_issues_nothing(issue, tmp_path):
+def test_a_second_run_issues_no_certificate(issue, tmp_path):
     config = str(tmp_path / "admin.kubeconfig")
     assert issue() == ["ca", "apiserver", "admin", "service-account", config]
     assert issue() == []
     assert issue(names=reversed(NAMES)) == []
 
 
-def test_certificates_are_signed_and_say_who_they_are_for(issue, tmp_path):
+def test_certificates_are_signed_by_the_ca_and_name_their_subjects(issue, tmp_path):
     issue()
     authority = load(tmp_path, "ca")
     for name in ("apiserver", "admin"):
@@ -99,7 +99,7 @@ def test_tls_with_client_certificates_at_its_strictest(issue, tmp_path, name, ma
     assert not matches or (("commonName", "llm-d-local-admin"),) in subjects[0]
 
 
-def test_other_names_are_a_new_certificate(issue, tmp_path):
+def test_changed_host_names_cause_a_new_certificate(issue, tmp_path):
     issue()
     assert issue(names=[*NAMES, "10.215.0.1"]) == ["apiserver"]
     assert "10.215.0.1" in pki._alternatives_of(load(tmp_path, "apiserver"))
@@ -171,7 +171,7 @@ def test_a_signing_key_is_kept(issue, tmp_path):
     assert key.read_bytes() == before
 
 
-def test_check_mode_says_the_same_and_writes_nothing(issue, tmp_path):
+def test_check_mode_reports_the_same_changes_and_writes_nothing(issue, tmp_path):
     changes = issue(write=False)
     assert list(tmp_path.rglob("*")) == []
     assert issue() == changes

@@ -236,7 +236,7 @@ def test_the_file_of_the_design_works_as_written() -> None:
     assert spec(server)["volumes"][0] == {"name": "model-cache", "emptyDir": {"sizeLimit": "50Gi"}}
 
 
-def test_a_simulator_asks_no_model_hub_and_takes_long_prompts() -> None:
+def test_a_simulator_needs_no_model_hub_and_accepts_long_prompts() -> None:
     simulator = {**SIMULATOR, "engine": {"type": "simulator", "simulator": {"prefill_time_per_token": "500us", "kv_cache_size": 1400}}}
     server = plan(user(simulator))["services"][0]["server"]
     assert {"--force-dummy-tokenizer=true", "--enable-kvcache=true", "--max-model-len=32768", "--prefill-time-per-token=500us", "--kv-cache-size=1400"} <= set(
@@ -261,7 +261,7 @@ def test_a_users_own_environment_wins() -> None:
     assert env[-1] == {"name": "EXTRA", "value": "1"}
 
 
-def test_a_registry_goes_in_front_of_every_image_but_the_users_own() -> None:
+def test_the_image_registry_prefixes_all_images_but_those_of_the_user() -> None:
     planned = plan(user({**SIMULATOR, "scheduler": {"image": "mine/epp:v1"}}, llm_d_image_registry="127.0.0.1:5000", llm_d_images={"proxy": "mine/envoy:v2"}))
     assert planned["services"][0]["scheduler"]["image"] == "mine/epp:v1"
     assert main(planned["services"][0]["server"])["image"].startswith("127.0.0.1:5000/llm-d/")
@@ -269,7 +269,7 @@ def test_a_registry_goes_in_front_of_every_image_but_the_users_own() -> None:
     assert planned["gateway"]["chart"]["values"]["global"]["images"]["envoyGateway"]["image"].startswith("127.0.0.1:5000/envoyproxy/gateway:")
 
 
-def test_a_changed_scorer_changes_the_checksum_and_nothing_else() -> None:
+def test_a_changed_scorer_weight_changes_only_the_config_and_its_checksum() -> None:
     first, second = (plan(user({**SIMULATOR, "scheduler": {"preset": "balanced", "scorers": {"queue": weight}}}))["services"][0] for weight in (1, 2))
     checksums = [service["scheduler"]["template"]["metadata"].pop("annotations")["llm-d.ai/config-checksum"] for service in (first, second)]
     assert checksums[0] != checksums[1]
@@ -324,7 +324,7 @@ def test_an_existing_gateway_controller_needs_no_chart_and_no_namespace() -> Non
     assert planned["prerequisites"]["namespaces"] == [{"name": "llm-d"}]
 
 
-def test_openshift_gives_the_user_id_itself() -> None:
+def test_user_id_zero_leaves_the_user_id_to_openshift() -> None:
     contexts = [spec(plan(user(SIMULATOR, llm_d_run_as_user=uid))["services"][0]["server"])["securityContext"] for uid in (0, 1000)]
     assert "runAsUser" not in contexts[0] and contexts[1]["runAsUser"] == 1000
     assert all(context["runAsNonRoot"] for context in contexts)
@@ -373,7 +373,7 @@ def test_a_mistake_about_an_argument_shows_no_part_of_its_value() -> None:
     assert redacted(Problem("a", "--api-key=planted b-planted", "is wrong.", "Take it out.")).value == "--api-key=(removed)"
 
 
-def test_other_variables_are_ignored() -> None:
+def test_variables_without_the_llm_d_prefix_are_ignored() -> None:
     assert not problems({**user(SIMULATOR), "llmd_other": 1, "ansible_host": "x"})
 
 
@@ -383,7 +383,7 @@ def test_the_schema_knows_the_presets_of_the_scheduler() -> None:
     assert set(PRESETS) == set(presets.PRESETS)
 
 
-def test_a_scheduler_without_anything_does_what_the_release_does_by_itself() -> None:
+def test_an_empty_scheduler_block_is_the_default_preset() -> None:
     texts = [plan(user({**SIMULATOR, "scheduler": block}))["services"][0]["scheduler"]["config"] for block in (None, {}, {"preset": "default"})]
     assert texts[0] == texts[1] == texts[2]
 
@@ -399,7 +399,7 @@ def test_an_expert_may_write_the_whole_configuration() -> None:
     assert "queue-scorer" in config and "prefix-cache-scorer" not in config
 
 
-def test_prefill_servers_stand_beside_decode_servers_behind_their_sidecar() -> None:
+def test_disaggregation_has_prefill_servers_and_sidecars_on_decode_servers() -> None:
     planned = plan(user({**SIMULATOR, "replicas": 3, "prefill": {"replicas": 2}, "scheduler": {"preset": "disaggregated"}}, llm_d_release="scheduler-0.7"))
     decode, prefill = planned["services"][0]["servers"]
     assert (decode["name"], decode["replicas"], prefill["name"], prefill["replicas"]) == ("sim-decode", 3, "sim-prefill", 2)
@@ -412,7 +412,7 @@ def test_prefill_servers_stand_beside_decode_servers_behind_their_sidecar() -> N
     assert [deployments[f"sim-{role}"]["replicas"] for role in ("decode", "prefill")] == [3, 2]
 
 
-def test_a_comparison_reads_beforehand_whatever_another_preset_changes() -> None:
+def test_a_comparison_knows_all_objects_that_another_preset_changes() -> None:
     """Otherwise it could not restore these objects."""
     scaled = {"provider": "keda", "min": 1, "max": 3, "metrics": {"queue": 5}, "prometheus": "http://prometheus:9090"}
     warmed = {"schedule": "@hourly", "prompts": ["You answer in one word, and you never say why."]}
@@ -428,7 +428,7 @@ def test_a_comparison_reads_beforehand_whatever_another_preset_changes() -> None
             assert {key for key in one.keys() | other.keys() if one.get(key) != other.get(key)} <= switched
 
 
-def test_each_stage_has_a_service_and_routes_lead_to_the_decode_servers() -> None:
+def test_each_stage_has_a_service_and_the_main_one_selects_decode_servers() -> None:
     planned = plan(user({**SIMULATOR, "scheduler": {"preset": "disaggregated"}}, llm_d_release="scheduler-0.7"))["services"][0]
     decode, prefill = planned["stages"]
     assert (decode["name"], prefill["name"]) == ("sim", "sim-prefill") and planned["service"] == decode
@@ -578,7 +578,7 @@ def test_the_gateway_reaches_the_endpoint_picker_at_the_port_of_the_file(provide
         (8081, "queue", "standalone", "requests"),
     ],
 )
-def test_a_port_of_the_endpoint_picker_that_is_taken_is_refused(port: int, preset: str, provider: str, what: str) -> None:
+def test_a_grpc_port_that_the_endpoint_picker_pod_already_uses_is_refused(port: int, preset: str, provider: str, what: str) -> None:
     service = {**SIMULATOR, "scheduler": {"preset": preset, "grpc_port": port}}
     (problem,) = problems(user(service, llm_d_gateway={"provider": provider}, llm_d_release="scheduler-0.7"))
     assert problem.path == "llm_d_model_services[0].scheduler.grpc_port" and problem.reason == f"is the port for its {what} in the pod of the endpoint picker."
@@ -604,7 +604,7 @@ def test_a_route_has_the_name_of_the_file_and_what_refers_to_it_too(provider: st
     assert set(targets) == ({"entry"} if provider == "envoy_gateway" else set())
 
 
-def test_an_envoy_filter_asks_on_the_route_of_that_name() -> None:
+def test_an_envoy_filter_matches_the_route_by_the_name_in_the_file() -> None:
     gateway = {"provider": "istio", "connection": "ext_proc"}
     objects = definitions(plan(user({**SIMULATOR, "route": {"name": "entry"}}, llm_d_gateway=gateway)))
     (patches,) = [item["spec"]["configPatches"] for item in objects if item["kind"] == "EnvoyFilter"]
@@ -647,7 +647,7 @@ def test_two_routes_cannot_have_one_name() -> None:
         ({"headers": {"x v": "b"}}, {"path": "/b"}, "route.headers.x v", "the name of an HTTP header"),
     ],
 )
-def test_requests_go_to_one_service_only(first: Facts, second: Facts, place: str, why: str) -> None:
+def test_routes_that_match_the_same_requests_are_refused(first: Facts, second: Facts, place: str, why: str) -> None:
     mistakes = problems(user({**SIMULATOR, "name": "a", "route": first}, {**SIMULATOR, "name": "b", "route": second}))
     at = 0 if "x v" in place else 1
     assert [problem.path for problem in mistakes] == [f"llm_d_model_services[{at}].{place}"] * bool(place)

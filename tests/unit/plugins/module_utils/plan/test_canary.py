@@ -41,7 +41,7 @@ def test_two_services_share_in_percent_and_each_step_has_the_plan_of_a_file_with
         assert step["plan"] == with_services(written, "old", "new") and objects(step["plan"]) == objects(with_services(written, "old", "new"))
 
 
-def test_a_model_behind_aliases_moves_in_all_that_name_it() -> None:
+def test_a_canary_of_a_model_shifts_every_alias_with_that_target() -> None:
     aliases = {"chat": {"base": 90, "next": 10}, "fast": {"base": 1, "next": 0}, "fixed": "base", "others": {"base": 1, "else": 1}}
     planned = canary(user(aliases=aliases), {"to": "next", "steps": "5, 50", "pause": "0"})
     assert planned["before"]["percent"] == 0 and planned["pause"] == 0
@@ -77,7 +77,7 @@ def test_a_model_with_weight_zero_is_no_target_of_the_alias() -> None:
         ({"old": 3, "new": 0}, [100], ["100 old: 0, new: 100"]),
     ],
 )
-def test_the_others_share_the_rest_and_steps_behind_the_file_are_left_out(weights: Facts, steps: list[int], wanted: list[str]) -> None:
+def test_other_services_share_the_rest_and_completed_steps_are_skipped(weights: Facts, steps: list[int], wanted: list[str]) -> None:
     planned = canary(user(weights), {"to": "new", "steps": steps, "pause": 0})
     assert shown(planned) == wanted
     if not wanted:
@@ -135,6 +135,6 @@ def test_mistakes_are_reported_at_once(given: Facts, options: Facts, lines: list
         assert line in str(caught.value)
 
 
-def test_mistakes_of_the_file_come_first() -> None:
+def test_mistakes_in_the_file_are_reported_before_the_canary_is_planned() -> None:
     with pytest.raises(Mistakes, match=r"llm_d_\* variables.*\n.*route\.weights\.nwe"):
         canary(user({"old": 1, "nwe": 0}), STEPS)

@@ -67,7 +67,7 @@ def test_ready_is_no_proof_of_gpus(state, conditions, ok, words):
         ({}, False, "no status yet"),
     ],
 )
-def test_gaudis_policy_is_ready_when_its_operator_says_so(status, ok, words):
+def test_a_gaudi_cluster_policy_is_ready_when_its_status_is_ready(status, ok, words):
     """A status decides where there is one, in any state of the pods."""
     readiness = judge({"apiVersion": "habanalabs.habana.ai/v1", "kind": "ClusterPolicy", "metadata": {"name": "habana-ai"}, "status": status})
     assert readiness.ready is ok and words in readiness.reason and (ok or "habana-ai-operator" in readiness.remedy)
@@ -207,7 +207,7 @@ def test_an_unknown_number_is_any_number_but_none():
     assert not trouble(pool, [node(**{"1g_10gb": "3"})]) and trouble(pool, [node()])
 
 
-def test_another_way_to_share_takes_the_labels_of_the_old_one_away():
+def test_node_labels_of_an_earlier_sharing_mode_are_removed():
     whole = {"nvidia.com/device-plugin.config": None}
     corrected = {"nvidia.com/mig.config": "all-disabled"}
     sliced = {"metadata": {"labels": {"nvidia.com/device-plugin.config": "sliced"}}}
@@ -269,7 +269,7 @@ def ended(**terminated):
         ({}, "did not end in time (no phase)"),
     ],
 )
-def test_a_test_pod_says_why_it_did_not_succeed(status, words):
+def test_a_test_pod_that_did_not_succeed_is_reported_with_its_reason(status, words):
     problem = verdict({"spec": {"nodeName": "gpu-1"}, "status": status}, TEST)
     assert words in problem and (problem == "" or problem.startswith("pool cut: the test pod for nvidia.com/mig-1g.10gb "))
     assert bool(problem) is (status.get("phase") != "Succeeded")

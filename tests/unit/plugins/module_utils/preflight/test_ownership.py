@@ -33,19 +33,19 @@ def findings(*objects: Facts, adopt: bool = False) -> list[tuple[str, str]]:
         ({"app.kubernetes.io/part-of": "\x1b[31m" + "x" * 100}, "of " + "x" * 59 + " ..."),
     ],
 )
-def test_an_object_of_others_is_an_error_that_says_whose_it_is(labels: Facts | None, owner: str) -> None:
+def test_an_object_of_another_owner_is_an_error_that_names_the_owner(labels: Facts | None, owner: str) -> None:
     assert findings(service("sim", OURS), service("sim-epp", labels)) == [(f"Service llm-d/sim-epp ({owner})", "error")]
     assert findings(service("sim-epp", labels), adopt=True) == []
 
 
-def test_an_object_of_another_file_of_this_instance_is_one_of_others() -> None:
+def test_an_object_of_the_same_instance_from_another_namespace_is_foreign() -> None:
     planned, needs = service("sim-epp", {HOME_LABEL: "b"}), {"labels": OURS, "adopt": False}
     assert list(objects_of_others({"objects": [service("sim-epp", {**OURS, HOME_LABEL: "b"})]}, {**needs, "objects": [planned]}, {})) == []
     (finding,) = objects_of_others({"objects": [service("sim-epp", {**OURS, HOME_LABEL: "a"})]}, {**needs, "objects": [planned]}, {})
     assert finding.found == "Service llm-d/sim-epp (of llm_d_instance llm-d in namespace a)"
 
 
-def test_ours_are_no_finding() -> None:
+def test_own_objects_cause_no_finding() -> None:
     assert findings(service("sim", {**OURS, "more": "x"})) == findings() == [] and list(objects_of_others({}, {"labels": OURS, "adopt": False}, {})) == []
 
 

@@ -466,7 +466,7 @@ TABLE: list[tuple[str, Facts, Facts]] = [
 
 
 @pytest.mark.parametrize(("wanted", "user", "cluster"), TABLE, ids=[f"{row[0]} {index}" for index, row in enumerate(TABLE)])
-def test_each_finding_is_provoked_alone(wanted: str, user: Facts, cluster: Facts) -> None:
+def test_each_cluster_defect_causes_its_finding_and_no_other(wanted: str, user: Facts, cluster: Facts) -> None:
     ids = findings(user, cluster)
     assert wanted in ids
     assert set(ids) <= {wanted, "load_balancer/none"} or wanted.startswith(("platform", "openshift")), ids
@@ -498,7 +498,7 @@ def test_every_finding_is_provoked(root: Path) -> None:
         ({"version": "1.29.0"}, istiod("1.29.2", **plan(FILE)["labels"])),  # the file downgrades our own
     ],
 )
-def test_a_controller_that_is_not_taken_back_is_no_finding(options: Facts, cluster: Facts) -> None:
+def test_a_controller_that_is_own_or_not_downgraded_causes_no_finding(options: Facts, cluster: Facts) -> None:
     assert not [name for name in findings({"llm_d_gateway": {"provider": "istio", **options}}, cluster) if name.startswith("controller/")]
 
 
@@ -586,7 +586,7 @@ def test_a_cluster_that_serves_the_monitors_is_no_finding(user: Facts, cluster: 
         ("otel.monitoring:4317", {}),  # may not be read
     ],
 )
-def test_a_collector_that_is_there_or_elsewhere_is_no_finding(endpoint: str, cluster: Facts) -> None:
+def test_an_existing_external_or_unreadable_collector_causes_no_finding(endpoint: str, cluster: Facts) -> None:
     assert findings(traced(endpoint), cluster) == []
 
 
@@ -617,7 +617,7 @@ def test_facts_that_could_not_be_read_cause_no_finding() -> None:
     assert not judge(facts, plan(FILE)["preflight"])
 
 
-def test_our_own_pods_make_room_for_what_comes() -> None:
+def test_accelerators_of_own_running_pods_count_as_free() -> None:
     ours = busy(4)
     ours["metadata"] = {"name": "llama-decode-x", "namespace": "llm-d", "labels": plan(FILE)["labels"]}
     assert not findings({}, {"pods": [ours]})
@@ -663,7 +663,7 @@ def test_an_old_or_missing_leader_worker_set_is_reported_with_a_remedy() -> None
     assert [finding.id for finding in problems] == ["leader_worker_set/missing"] and "from OperatorHub" in problems[0].how
 
 
-def test_each_part_of_a_group_needs_room_on_a_node() -> None:
+def test_each_pod_of_a_multi_node_replica_needs_room_on_a_node() -> None:
     four = {**LLAMA, "replicas": 1, "accelerator": {**LLAMA["accelerator"], "per_replica": 6, "nodes": 2}}
     user, well = {**SPANNING_ADOPTED, "llm_d_model_services": [four]}, lws()
     second = {**NODE, "metadata": {**NODE["metadata"], "name": "gpu-2"}}
@@ -723,7 +723,7 @@ def test_sidecars_of_a_model_server_count_towards_quotas_and_limit_ranges() -> N
     assert finding.found == "not stated for llama-decode, llama-decode/routing-proxy, llama-prefill, llama-epp"
 
 
-def test_a_gpu_operator_that_is_ours_or_adopted_is_no_finding() -> None:
+def test_an_own_or_adopted_gpu_operator_causes_no_finding() -> None:
     ours = plan(FILE)["labels"]
     for version in ("v26.7.1", "v26.3.1"):  # kept, and taken back, as the file says
         named = {**BY_HELM, "llm_d_gpus": {"operator": "nvidia_helm", "version": version}}
@@ -750,7 +750,7 @@ def test_every_registry_and_every_chart_is_checked() -> None:
 
 
 @pytest.mark.parametrize("severity", ["error", "warning"])
-def test_an_image_that_cannot_be_pulled_weighs_what_the_file_says(severity: str) -> None:
+def test_an_unavailable_image_has_the_severity_of_llm_d_preflight_images(severity: str) -> None:
     gone, why = "ghcr.io/llm-d/llm-d-routing-sidecar:v0.7.1", "the registry wants an account (HTTP 401)"
     facts = {**copy.deepcopy(HEALTHY), "host": {**HEALTHY["host"], "missing_images": {gone: why, "r.test/x:1": "the registry does not have it (HTTP 404)"}}}
     removed, missing = judge(facts, plan({**FILE, "llm_d_preflight": {"images": severity}})["preflight"])
@@ -759,7 +759,7 @@ def test_an_image_that_cannot_be_pulled_weighs_what_the_file_says(severity: str)
     assert missing.severity == severity and "r.test/x:1" in missing.what and "llm_d_image_pull_credentials" in missing.how
 
 
-def test_rights_in_a_project_come_with_it() -> None:
+def test_missing_permissions_in_a_project_still_to_be_requested_are_no_finding() -> None:
     user = {**OPENSHIFT_FILE, "llm_d_scope": "namespace", "llm_d_request_project": True}
     rights = [{"verb": "create", "group": "apps", "resource": "deployments", "namespace": "llm-d", "allowed": False}]
     cluster = openshift("4.21.3", V1, rights=rights, gateway_classes={"openshift-default": {"spec": {"controllerName": "openshift.io/gateway-controller/v1"}}})
@@ -778,7 +778,7 @@ def test_rights_in_a_project_come_with_it() -> None:
         (None, -10, ["named/missing", "accelerators/taken"]),
     ],
 )
-def test_pods_of_a_lower_priority_give_way(priority_class: Facts | None, others: int, wanted: list[str]) -> None:
+def test_accelerators_of_preemptible_lower_priority_pods_count_as_free(priority_class: Facts | None, others: int, wanted: list[str]) -> None:
     pod = busy(4)
     pod["spec"]["priority"] = others
     user = {"llm_d_model_services": [{**LLAMA, "pod": {"priorityClassName": "high"}}]}
@@ -937,7 +937,7 @@ def test_a_client_that_does_not_read_no_proxy_is_named() -> None:
     assert message("37.0.2", proxy="", helm_proxy="http://proxy:3128").startswith("Helm reaches")
 
 
-def test_a_proxy_of_the_kubeconfig_is_taken_out_there() -> None:
+def test_the_remedy_for_a_kubeconfig_proxy_names_its_proxy_url() -> None:
     """Helm uses proxy-url whatever NO_PROXY says (client-go)."""
     host = {"helm": "3.19.0", "helm_proxy": "http://p:3128", "named_proxy": "http://p:3128", "proxy": "", "server_name": "api", "libraries": {}}
     [finding] = judge({**HEALTHY, "host": host}, plan(FILE)["preflight"])

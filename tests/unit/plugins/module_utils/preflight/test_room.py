@@ -48,7 +48,7 @@ def findings(facts: Facts, platform: str = "gke", preflight: Facts | None = None
     return list(nodes({"pods": [], **facts}, needs, {"name": platform}))
 
 
-def test_nothing_is_needed_where_no_server_runs() -> None:
+def test_a_service_with_zero_replicas_needs_no_room() -> None:
     assert findings({"nodes": [node()]}, replicas=0) == []
 
 
@@ -99,7 +99,7 @@ def test_to_a_cluster_without_nodes_they_can_be_added() -> None:
     assert ("accelerators/none", "error") in [(each.id, each.severity) for each in findings({"nodes": [], "node_autoscalers": NONE})]
 
 
-def test_an_autoscaler_that_has_nothing_to_add_is_named() -> None:
+def test_a_node_autoscaler_without_node_pools_is_named_in_the_remedy() -> None:
     [finding] = findings({"nodes": [node()], "node_autoscalers": {"seen": [], "without": ["Karpenter has no NodePool"]}})
     assert finding.severity == "error" and "No node autoscaler was found: Karpenter has no NodePool." in finding.how
 
@@ -118,13 +118,13 @@ def test_pods_of_several_parts_take_each_others_room() -> None:
     assert findings({**facts, "nodes": [node(gpu="1"), node("cpu-2")]}, resources={"requests": {"cpu": "28", "memory": "8Gi"}}) == []
 
 
-def test_gke_tolerates_the_taint_of_accelerators_by_itself() -> None:
+def test_the_accelerator_taint_needs_no_toleration_on_gke() -> None:
     facts = {"nodes": [node(), node("gpu-1", [{"key": GPU, "value": "present", "effect": "NoSchedule"}], gpu="1")], "node_autoscalers": NONE}
     assert findings(facts, tolerations=[]) == []
     assert [each.id for each in findings(facts, "kubernetes", tolerations=[])] == ["accelerators/tainted"]
 
 
-def test_accelerators_that_no_node_has_together_are_not_taken() -> None:
+def test_a_replica_larger_than_any_node_is_reported_as_a_node_size_error() -> None:
     """Two nodes of four for a replica of eight: nothing uses them, and nothing can be freed."""
     facts = {"nodes": [node(gpu="4"), node("b", gpu="4")], "node_autoscalers": NONE}
     [finding] = findings(facts, accelerator={"per_replica": 8})

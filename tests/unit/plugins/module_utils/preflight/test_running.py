@@ -56,7 +56,7 @@ def test_an_instance_is_known_by_its_objects_wherever_they_are() -> None:
 
 
 @pytest.mark.parametrize(("name", "image"), [(name, row["epp_image"]) for name, row in RELEASES.items()])
-def test_the_image_of_an_endpoint_picker_says_its_release_line(name: str, image: str) -> None:
+def test_the_release_line_is_derived_from_the_endpoint_picker_image(name: str, image: str) -> None:
     assert line_of(image) == name and line_of(f"mirror.example.com:5000/m/{image.partition('/')[2]}@sha256:{'0' * 64}") == name
     assert line_of("acme/epp:own") == "" == line_of("")
 
@@ -66,7 +66,7 @@ def test_an_invalid_endpoint_picker_configuration_has_no_scorers(text: str) -> N
     assert scorers(text, "router-0.10") in ("", "no scorers")
 
 
-def test_nothing_changes_where_nothing_differs() -> None:
+def test_no_change_is_reported_for_equal_missing_or_foreign_deployments() -> None:
     assert differences(objects(), {}) == []
     assert differences([], {}) == [], "there is no deployment yet"
     assert differences(objects(llm_d_instance="other"), {}) == [], "it is another instance"
@@ -112,12 +112,12 @@ def test_nothing_changes_where_nothing_differs() -> None:
         ({"llm_d_model_services": [CHAT], "llm_d_prune": {"services": False}}, ["chat: added, with 2 servers"]),
     ],
 )
-def test_each_difference_that_matters_is_a_line(options: Facts, lines: list[str]) -> None:
+def test_each_relevant_difference_is_reported_as_a_line(options: Facts, lines: list[str]) -> None:
     assert differences(objects(), options) == lines
 
 
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])
-def test_another_model_behind_the_same_name_is_a_line(engine: str) -> None:
+def test_another_model_behind_the_same_served_name_is_reported(engine: str) -> None:
     served = {"name": "m", "model": {"uri": "hf://acme/big", "served_name": "chat"}, "engine": {"type": engine}}
     other = {**served, "model": {"uri": "hf://acme/small", "served_name": "chat"}}
     before = objects(llm_d_model_services=[served])
@@ -126,7 +126,7 @@ def test_another_model_behind_the_same_name_is_a_line(engine: str) -> None:
     assert differences(before, {"llm_d_model_services": [other]}) == [line]
 
 
-def test_other_arguments_of_servers_are_named_without_their_values() -> None:
+def test_changed_server_arguments_are_reported_without_their_values() -> None:
     """A run replaces the servers because of them."""
     other = {**SIM, "engine": {"type": "simulator", "max_model_len": 8192, "args": ["--seed=7", "--api-key=sesame-open"]}}
     before = objects(llm_d_model_services=[other])

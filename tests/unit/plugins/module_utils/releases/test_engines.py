@@ -52,7 +52,7 @@ def test_an_engine_that_is_deployed_is_checked_and_planned(engine):
 
 @pytest.mark.parametrize("name, engine, version, block", DETECTED)
 @pytest.mark.parametrize("given_engine", [False, True])
-def test_each_engine_is_detected_and_climbs_the_whole_ladder(name, engine, version, block, given_engine):
+def test_each_engine_is_detected_and_passes_all_health_levels(name, engine, version, block, given_engine):
     with serve(pages.engine(name)) as url:
         result = look(url, engine=engine if given_engine else "auto")
     assert result.healthy, result.failed
@@ -62,7 +62,7 @@ def test_each_engine_is_detected_and_climbs_the_whole_ladder(name, engine, versi
 
 
 @pytest.mark.parametrize("given_engine", ["auto", "tgi"])
-def test_an_engine_without_a_cache_metric_is_well_where_nobody_reads_one(given_engine):
+def test_tgi_is_healthy_when_the_cache_metric_is_not_required(given_engine):
     wanted = tuple(signal for signal in engines.REQUIRED if signal in picker_signals("tgi"))
     with serve(pages.engine("tgi")) as url:
         result, with_all_signals = look(url, engine=given_engine, signals=wanted), look(url, engine=given_engine)
@@ -123,7 +123,7 @@ def test_adapter_metrics_are_required_only_when_a_scorer_reads_them(name, title,
     assert f"{metric} is not exported by {title}: the LoRA affinity scorer" in wanted.failed.evidence and "--enable-lora" in wanted.failed.remedy
 
 
-def test_adapters_are_counted_and_what_else_is_missing_comes_first():
+def test_max_lora_is_read_and_a_missing_required_metric_is_remedied_first():
     page = "".join(line for line in pages.VLLM.splitlines(True) if "waiting{" not in line)
     with serve(pages.engine("vllm")) as url, serve(pages.engine("vllm", **{"/metrics": (200, pages.TEXT, page.replace("max_lora", "max"))})) as worse:
         result, worse_result = look(url, signals=("lora",)), look(worse, signals=(*engines.REQUIRED, "lora"))

@@ -233,7 +233,7 @@ def test_without_a_version_whole_names_are_known() -> None:
     assert spelled == ["--served-model-name=a_b", "--max-model=9", "--tensor-parallel-size=2"]
 
 
-def test_two_names_of_one_option_are_one() -> None:
+def test_synonyms_and_prefixes_of_an_option_are_spelled_the_same() -> None:
     assert vllm.spelled_out(["--usage-share=0.5", "--use=0.5", "--usage=0.5"], "0.20.0") == ["--use=0.5"] * 3
 
 
@@ -244,7 +244,7 @@ def test_values_that_the_parser_would_not_show_are_not_shown_whole() -> None:
 
 
 @pytest.mark.parametrize("version", vllm_flags.VERSIONS)
-def test_each_recorded_version_has_what_every_version_has(version: str) -> None:
+def test_each_recorded_vllm_version_has_the_common_options(version: str) -> None:
     options = vllm.options(version)
     assert len(options) > 150
     for name, kind in {

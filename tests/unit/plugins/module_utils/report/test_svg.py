@@ -57,7 +57,7 @@ def test_ticks_of_a_logarithmic_axis(low, high, ticks):
         ((None,), "milliseconds", "0"),
     ],
 )
-def test_an_axis_of_close_values_begins_at_nothing(values, label, first):
+def test_an_axis_is_linear_from_zero_unless_values_span_a_factor_of_ten(values, label, first):
     drawn = svg.line_chart("t", [("a", list(enumerate(values)))], svg.Axis("x", low=0.0), svg.Axis("milliseconds", wide=True))
     assert axes(drawn)["t", label][0] == first
 

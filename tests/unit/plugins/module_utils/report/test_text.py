@@ -18,7 +18,7 @@ def letters(lines):
 
 
 @given(WORDS, st.integers(45, 100), st.sampled_from(["", "  ", "          "]))
-def test_wrapped_text_fits_and_says_everything(line, width, indent):
+def test_wrapped_text_fits_the_width_and_keeps_every_letter(line, width, indent):
     lines = text.wrapped(line, width, indent)
     assert letters(lines) == letters([line]) and all(part.startswith(indent) for part in lines[1:])
     assert all(len(part) <= width or max(map(len, text._pieces(part))) + len(indent) > width or "/" in part for part in lines)
@@ -45,7 +45,7 @@ def test_paragraphs_keep_their_indentation():
     assert all(part.startswith("  word") and len(part) <= text.LINE for part in text.paragraphs([line])) and text.paragraphs(["", "a"]) == ["", "a"]
 
 
-def test_a_table_that_fits_stays_as_it_is():
+def test_a_table_that_fits_is_not_wrapped():
     assert text.aligned([["a name", "b"], ["1", "200"]], left=0) == ["a name    b", "1       200"]
 
 
@@ -65,6 +65,6 @@ def test_cells_are_wrapped_where_heads_are_not_enough():
 
 
 @given(st.lists(st.tuples(WORDS, WORDS, WORDS), min_size=1, max_size=5), st.integers(0, 2))
-def test_a_table_is_as_wide_in_each_line_and_says_everything(rows, left):
+def test_aligned_lines_are_equally_wide_and_contain_every_cell(rows, left):
     lines = text.aligned(rows, left)
     assert len({len(line) for line in lines}) == 1 and sorted(letters(lines)) == sorted(letters([cell for row in rows for cell in row]))

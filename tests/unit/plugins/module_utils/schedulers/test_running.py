@@ -44,7 +44,7 @@ def test_preset_scorers_and_weights_are_shown(scheduler, words):
     assert output.startswith(f"a runs release router-0.10, {' '.join(words)}") and output.endswith("picker verified: a-epp-x (by its log)")
 
 
-def test_each_profile_of_prefill_and_decode_is_shown():
+def test_the_prefill_and_decode_profiles_are_shown():
     (one,) = planned(a={"preset": "disaggregated"})["services"]
     assert [line.partition(":")[0] for line in one["scheduler"]["decides"]] == ["preset disaggregated", "profile prefill", "profile decode"]
 
@@ -69,7 +69,7 @@ def test_a_picker_without_a_verified_pod_is_named():
     assert lines(planned(a={}), [], [])[-1] == "  no pod is verified to run it"
 
 
-def test_the_filter_takes_what_tasks_have_registered():
+def test_the_filter_accepts_registered_task_results():
     plan = planned(a={"preset": "queue"})
     assert running_schedulers(plan, {"definitions": [config_map(plan)]}, {"schedulers": proof("a")})[0].endswith("unchanged")
     assert running_schedulers(plan, {"skipped": True}, {"changed": False})[0] == "a would run release router-0.10, preset queue"

@@ -31,7 +31,7 @@ SERVICES = [{"name": "a", "replicas": 2, "model": {"uri": "hf://o/a"}}, {"name":
         (None, {"": ["queue", "sticky"]}, ["queue", "sticky"]),
     ],
 )
-def test_an_answer_takes_its_place(value: t.Any, answers: dict[str, t.Any], expected: t.Any) -> None:
+def test_a_survey_answer_is_set_at_its_path(value: t.Any, answers: dict[str, t.Any], expected: t.Any) -> None:
     before = copy.deepcopy(value)
     assert answered(value, answers) == expected
     assert value == before

@@ -69,7 +69,7 @@ def test_an_option_without_a_value_counts_as_left_out() -> None:
     assert value["replicas"] == 1 and value["engine"]["port"] == 8000
 
 
-def test_all_problems_come_at_once() -> None:
+def test_all_mistakes_are_reported_at_once() -> None:
     assert set(problems({"name": "A_b", "replicas": -1, "engine": {"port": 1, "prot": 2}, "hostnames": ["ok", "Not ok"]})) == {
         "s.name",
         "s.replicas",
@@ -110,7 +110,7 @@ def test_all_problems_come_at_once() -> None:
         ({"name": "a", "engine": {"env": {5: "v"}}}, "s.engine.env.5", 'Write it in quotes: "5".'),
     ],
 )
-def test_each_mistake_says_what_to_write(value: object, path: str, words: str) -> None:
+def test_each_mistake_is_reported_with_its_correction(value: object, path: str, words: str) -> None:
     messages = problems(value)
     assert list(messages) == [path]
     assert words in messages[path]
@@ -134,7 +134,7 @@ def test_a_former_choice_is_refused_with_its_replacement() -> None:
     assert "Did you mean 'envoy_gateway'?" in str(complete("envoy", field, "p")[1][0])
 
 
-def test_a_suggestion_looks_past_case_and_dashes() -> None:
+def test_a_suggestion_ignores_case_and_dashes() -> None:
     assert suggest("Max-Model-Len", ["max_model_len", "block_size"]) == "max_model_len"
     assert suggest("frobnicate", ["max_model_len"]) is None
 
@@ -275,7 +275,7 @@ def test_a_text_of_an_invalid_format_is_refused(name: str, text: str) -> None:
         f"mine/{'x' * 250}:{'1' * 128}",
     ],
 )
-def test_a_right_image_is_taken(text: str) -> None:
+def test_a_valid_image_is_accepted(text: str) -> None:
     assert FORMATS["image"].pattern.match(text)
 
 
@@ -293,7 +293,7 @@ def test_every_default_and_example_of_the_schema_is_valid() -> None:
         walk(field, name)
 
 
-def test_a_list_is_taken_from_lines_too() -> None:
+def test_a_list_is_accepted_as_text_with_lines_or_commas() -> None:
     """As the answer to a survey question with several lines."""
     names = Field("list", "", elements=Field("str", "", format="dns_label"))
     assert complete("a\r\nb\n, c,\n", names, "x") == (["a", "b", "c"], [])

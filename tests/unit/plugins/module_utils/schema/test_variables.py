@@ -331,7 +331,7 @@ def test_a_mistake_names_its_place_and_what_to_write(variables: dict[str, t.Any]
     assert str(mistakes[path]).startswith(f"{path}: ")
 
 
-def test_each_row_makes_exactly_its_own_problem() -> None:
+def test_each_table_row_causes_only_the_mistake_it_describes() -> None:
     paths_by_row = {row[0]: [problem.path for problem in problems({**CHARTS, **OLD, **row[1]})] for row in TABLE}
     assert {name: paths for name, paths in paths_by_row.items() if len(paths) != 1} == {
         "two services with one name": [f"{S1}.name", f"{S1}.route"],

@@ -130,7 +130,7 @@ def test_mistakes_are_named(wanted, path, message):
         (interval(None, None, None), interval(100, 90, 110), "better, 100, against the baseline's, that of a request that failed"),
     ],
 )
-def test_a_difference_from_the_baseline_is_shown_whatever_failed(earlier, now, change):
+def test_baseline_differences_are_shown_even_for_failed_requests(earlier, now, change):
     name = "ttft_from_schedule_p99_ms"
     runs = [{"label": "rate 8", "valid": True, "failed": 3, "requests": 100, "intervals": {name: each}} for each in (earlier, now)]
     rows = result.compare(runs[:1], runs[1:])

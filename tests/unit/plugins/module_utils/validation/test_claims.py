@@ -119,7 +119,7 @@ def test_a_service_that_is_well():
         ({"failures": [{"request": 3, "evidence": "POST ...: 503", "remedy": "look"}]}, "serving", "503 (request 3", "look"),
     ],
 )
-def test_each_claim_fails_for_its_own_reason(changes, claim, evidence, remedy):
+def test_each_claim_fails_with_its_own_evidence_and_remedy(changes, claim, evidence, remedy):
     failures = failed(**changes)
     assert list(failures) == [claim]
     assert evidence in failures[claim]["evidence"] and remedy in failures[claim]["remedy"]
@@ -129,7 +129,7 @@ def skipped(**changes):
     return {entry["id"].removeprefix("llama-8b/"): entry["why"] for entry in routing_claims.judge_service(observation(**changes))[1]}
 
 
-def test_every_claim_has_taken_time():
+def test_every_claim_reports_the_time_it_took():
     judged = routing_claims.judge_service(
         observation(
             seconds={"serving": 0.2, "counted": 0.1, "sticky": 0.6, "spread": 0.4, "roam": 0.3, "follow": 0.9, "split": 0.05, "endpoints": 0.01, "avoid": 1.0}

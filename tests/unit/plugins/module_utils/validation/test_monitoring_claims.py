@@ -62,7 +62,7 @@ def test_all_is_well() -> None:
         (None, {"status": "error", "error": "bad_data: \x1b[31mno"}, 400, "A: Prometheus refuses up: "),
     ],
 )
-def test_other_answers_fail_the_claim(rules: t.Any, data: t.Any, status: int, evidence: str) -> None:
+def test_unusable_prometheus_answers_fail_the_claim(rules: t.Any, data: t.Any, status: int, evidence: str) -> None:
     claim = judged(rules, data, status if data else 200)
     assert not claim["ok"] and evidence in claim["evidence"] and claim["remedy"] and len(claim["evidence"]) < 2000
 

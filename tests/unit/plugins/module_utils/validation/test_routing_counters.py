@@ -22,14 +22,14 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("engine", "path", "page", "waiting"), ROWS, ids=[row[0] for row in ROWS])
-def test_each_engine_counts_under_its_own_names(engine, path, page, waiting, monkeypatch):
+def test_answered_and_waiting_requests_are_read_from_each_engines_metrics(engine, path, page, waiting, monkeypatch):
     with pages.cluster(monkeypatch, pages.engine(engine, **{path: (200, pages.TEXT, page)})):
         servers = Servers(connect(types.SimpleNamespace(params={})), "llm-d", [{"role": "decode", "labels": pages.TINY, "port": "8000"}])
         assert servers.answered("decode", 5) == {"pod-0": 7}
         assert servers.find("decode")[0].total(WAITING, 5) == waiting
 
 
-def test_a_page_of_nobody_counts_nothing(monkeypatch):
+def test_metrics_of_an_unknown_engine_count_no_requests(monkeypatch):
     with pages.cluster(monkeypatch, pages.engine("vllm", **{"/metrics": (200, pages.TEXT, "go_goroutines 7\n")})):
         servers = Servers(connect(types.SimpleNamespace(params={})), "llm-d", [{"role": "decode", "labels": pages.TINY, "port": "8000"}])
         assert servers.answered("decode", 5) == {"pod-0": 0}

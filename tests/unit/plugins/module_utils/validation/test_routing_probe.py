@@ -100,13 +100,13 @@ def test_without_spread_the_number_of_requests_is_bounded():
 
 
 @pytest.mark.parametrize("replicas, servers, why", [(1, 2, "one replica"), (0, 2, "no replicas"), (None, 1, "one replica")])
-def test_with_one_server_there_is_nothing_to_prove(replicas, servers, why):
+def test_sticky_and_spread_are_not_claimed_with_fewer_than_two_replicas(replicas, servers, why):
     gateway = InferenceGateway(servers=["pod-a", "pod-b"][:servers])
     claims, skipped = judged(gateway, replicas=replicas)
     assert why in skipped["sticky"] and why in skipped["spread"] and set(claims) == {"serving", "scheduled", "counted", "cached"}
 
 
-def test_nobody_knows_the_number_of_servers():
+def test_spread_is_not_claimed_when_the_replica_count_is_unknown():
     assert "not known" in judged(InferenceGateway(), replicas=None, names={key: NAMES[key] for key in ("requests", "scheduler_attempts")})[1]["spread"]
 
 
@@ -117,13 +117,13 @@ def test_behavior_that_the_policy_does_not_promise_is_not_claimed():
     assert len(gateway.prompts) == 2 + 4
 
 
-def test_requests_that_go_past_the_picker():
+def test_requests_that_bypass_the_picker_fail_scheduled_and_counted():
     claims, skipped = judged(InferenceGateway(scheduler_header=False, counting=0))
     assert claims["scheduled"][0] is False and claims["scheduled"][1].startswith("0 of 10")
     assert claims["counted"][0] is False and "requests by 0" in claims["counted"][1] and "the route bypasses it" in claims["counted"][2]
 
 
-def test_other_traffic_at_the_same_time():
+def test_requests_of_other_clients_fail_the_counted_claim():
     claims, skipped = judged(InferenceGateway(counting=2))
     assert claims["counted"][0] is False and "requests by 20" in claims["counted"][1] and "other clients" in claims["counted"][2]
 
@@ -139,7 +139,7 @@ def test_a_picker_that_restarted():
     assert claims["counted"][0] is False and "requests by -" in claims["counted"][1] and "restarted" in claims["counted"][2]
 
 
-def test_a_gateway_that_still_asks_the_picker_before():
+def test_counting_begins_when_the_gateway_uses_the_current_picker():
     class Late(InferenceGateway):
         """The requests of the health check and two more are scheduled by an endpoint picker whose counters are not read."""
 
@@ -190,18 +190,18 @@ def test_metrics_that_cannot_be_read(knobs, evidence):
     assert claims["sticky"][0]
 
 
-def test_no_metrics_given():
+def test_the_counted_claim_fails_without_picker_metrics():
     assert "not read" in judged(InferenceGateway(), counters=False)[0]["counted"][1]
 
 
-def test_servers_that_do_not_say_who_they_are_are_known_by_the_pickers_counters():
+def test_servers_without_pod_header_are_identified_by_picker_counters():
     observation = probe(InferenceGateway(pod_header=False, pod_label=True))
     assert observation["sticky"]["source"] == "scheduler_attempts per server" and list(observation["sticky"]["servers"].values()) == [6]
     assert len(observation["spread"]["servers"]) == 2 and observation["sent"] == 10
     assert all(entry["ok"] for entry in routing_claims.judge_service(observation)[0])
 
 
-def test_nobody_says_who_answered():
+def test_sticky_and_spread_fail_when_no_answer_identifies_its_server():
     claims, skipped = judged(InferenceGateway(pod_header=False))
     assert claims["sticky"][0] is False and "pods/proxy" in claims["sticky"][2] and claims["spread"][0] is False
     assert claims["counted"][0]
@@ -221,7 +221,7 @@ def test_a_request_that_fails_in_the_middle():
 
 
 @pytest.mark.parametrize("fail_after", [2, 5, 9, 10])
-def test_nothing_is_sent_after_a_request_that_failed(fail_after):
+def test_no_request_is_sent_after_a_failed_one(fail_after):
     """A server that hangs costs the timeout of one request, not of each."""
     gateway, clock = InferenceGateway(fail_after=fail_after), FakeClock()
     observation = probe(gateway, clock=clock, endpoints=9)
@@ -277,7 +277,7 @@ def test_plugins_that_ran_before_and_not_for_these_requests():
     assert claims["plugins"][0] is False and "queue-scorer did not run" in claims["plugins"][1]
 
 
-def test_who_is_picked_answers():
+def test_the_obeyed_claim_requires_answers_from_the_picked_server():
     assert judged(InferenceGateway(pod_label=True))[0]["obeyed"][0]
     claims, _skipped = judged(InferenceGateway(pod_label=True, obeys=False))
     assert claims["obeyed"][0] is False and "pod-a answered" in claims["obeyed"][1] and claims["counted"][0]
@@ -326,7 +326,7 @@ def test_a_policy_without_memory():
     )
 
 
-def test_a_random_picker_is_hardly_ever_taken_for_one_that_sticks():
+def test_a_random_picker_is_hardly_ever_mistaken_for_a_sticky_one():
     """All of the requests to one of `servers`, each as likely as the others: docs/claims.md promises once in 8 million with two."""
     sent = ProbeLimits().spread_max
     assert [servers * servers**-sent < 1 / 8e6 for servers in (2, 3, 8)] == [True] * 3
@@ -451,7 +451,7 @@ def test_the_probe_gives_slow_servers_time_to_report_a_prefix(late, held):
     assert judged(SlowToTell(clock, late), clock=clock)[0]["sticky"][0] is held
 
 
-def test_prompts_stay_at_one_server_once_kv_events_come(monkeypatch):
+def test_the_probe_waits_for_kv_events_before_requests_that_need_them(monkeypatch):
     """An endpoint picker knows a prefix from KV events alone: the probe waits for them before it sends requests that depend on them."""
     claims, _observation = behind(monkeypatch, Late(range(20), range(30, 50)), "decode", promises=["sticky", "spread", "follow"])
     assert claims["follow"]["ok"] and claims["sticky"]["ok"] and claims["cached"]["ok"] and claims["counted"]["ok"], claims
@@ -511,12 +511,12 @@ def test_a_prompt_leads_to_its_server_by_the_servers_own_counters(monkeypatch):
         ({"sticky": True}, {"learns": False, "status": 403}, "403"),
     ],
 )
-def test_prompts_that_lead_elsewhere(monkeypatch, gateway, knobs, evidence):
+def test_the_follow_claim_fails_when_prompts_go_elsewhere_or_fail(monkeypatch, gateway, knobs, evidence):
     claims, _observation = behind(monkeypatch, InferenceGateway(**gateway), "decode", **knobs)
     assert not claims["follow"]["ok"] and evidence in claims["follow"]["evidence"]
 
 
-def test_servers_that_do_not_say_who_they_are_are_known_by_their_own_counters(monkeypatch):
+def test_servers_without_pod_header_are_identified_by_their_own_counters(monkeypatch):
     """vLLM with an endpoint picker that does not count by server."""
     claims, observation = behind(monkeypatch, InferenceGateway(pod_header=False), "decode", promises=["sticky", "spread"])
     assert claims["sticky"]["ok"] and claims["spread"]["ok"] and observation["sticky"]["source"] == "requests that servers count"
@@ -525,7 +525,7 @@ def test_servers_that_do_not_say_who_they_are_are_known_by_their_own_counters(mo
     assert not claims["sticky"]["ok"] and "pod-a (3), pod-b (3)" in claims["sticky"]["evidence"]
 
 
-def test_who_is_picked_answers_by_the_servers_own_counters(monkeypatch):
+def test_the_obeyed_claim_can_be_judged_by_the_servers_own_counters(monkeypatch):
     class Apart(InferenceGateway):
         """Its servers count what they answer, its picker what it picks."""
 
@@ -573,7 +573,7 @@ def test_a_queue_that_cannot_be_made(monkeypatch, seats, busy):
     assert "avoid" not in claims and observation["sent"] in (4, 20) and all(entry["ok"] for entry in claims.values())
 
 
-def test_new_prompts_are_prefilled_elsewhere(monkeypatch):
+def test_the_split_claim_holds_when_a_prefill_server_takes_new_prompts(monkeypatch):
     claims, observation = behind(monkeypatch, InferenceGateway(), "prefill", names=["prefill-a"])
     assert claims["split"]["ok"] and claims["split"]["evidence"].startswith("4 of 4 new prompts") and observation["split"] == {"sent": 4, "prefilled": 4}
 

@@ -126,7 +126,7 @@ def test_a_name_that_only_pods_resolve_is_the_address_of_its_service():
     assert cluster.paths[1] == "/api/v1/namespaces/llm-d/services/llm-d-gateway-istio"
 
 
-def test_a_gateway_that_never_comes():
+def test_a_missing_gateway_fails_the_gateway_claim():
     state = wait_for_gateway(Cluster(OSError("gateways llm-d-gateway not found")), REFERENCE, 0)
     [claim], skipped = proofs.claims.judge_gateway(state)
     assert claim["ok"] is False and "not found" in claim["evidence"]
@@ -161,7 +161,7 @@ def test_several_services_at_once():
     assert len(result["time"]) == 20 and result["time"].endswith("Z")
 
 
-def test_the_address_comes_from_the_gateway():
+def test_the_service_address_is_read_from_the_gateway():
     with serve(InferenceGateway()) as url:
         host, port = url.removeprefix("http://").split(":")
         gateway = changed(addresses=[{"value": host}])
@@ -172,13 +172,13 @@ def test_the_address_comes_from_the_gateway():
     assert result["endpoints"][0]["url"] == url
 
 
-def test_without_an_address_nothing_is_sent():
+def test_no_request_is_sent_without_a_gateway_address():
     result = proofs.Proof({"gateway": REFERENCE, "services": [service("one")]}, Cluster(changed(addresses=[])), ProbeLimits(wait=0)).run()
     assert result["ok"] is False and result["endpoints"] == [] and result["observations"] == []
     assert result["not_checked"] == [{"id": "one", "why": "its gateway has no address"}]
 
 
-def test_no_services_prove_nothing():
+def test_a_proof_without_services_fails():
     assert proofs.Proof({"gateway": None, "services": []}, None, LIMITS).run()["ok"] is False
 
 

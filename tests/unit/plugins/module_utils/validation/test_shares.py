@@ -76,11 +76,11 @@ def test_failed_requests_fail_the_weights_claim_with_the_first_reason() -> None:
     assert not claim["ok"] and "of 200 requests failed, the first: " in claim["evidence"] and "503" in claim["evidence"]
 
 
-def test_where_others_send_requests_nothing_is_claimed() -> None:
+def test_weights_are_not_checked_while_other_clients_send_requests() -> None:
     assert "other clients sent requests too" in verdict(0.5, {"old": 1, "new": 1}, guests=1)["old/weights"]["why"]
 
 
-def test_where_a_service_is_not_validated_nothing_is_claimed() -> None:
+def test_weights_are_not_checked_when_a_service_is_not_validated() -> None:
     assert "absent" in verdict(0.5, {"old": 1, "new": 1, "absent": 1})["old/weights"]["why"]
 
 

@@ -125,7 +125,7 @@ def test_a_platform_that_meets_all_needs_passes_every_claim(prove):
         ({"denied": {("patch", "deployments"), ("create", "pods/proxy")}}, "rights", "may not patch deployments.apps in llm-d"),
     ],
 )
-def test_each_claim_fails_for_its_own_reason(prove, changes, claim, evidence):
+def test_each_platform_claim_fails_with_its_own_evidence(prove, changes, claim, evidence):
     result = prove(Server(**changes))
     (failed,) = [entry for entry in result["claims"] if not entry["ok"]]
     assert failed["id"] == f"platform/{claim}" and evidence in failed["evidence"] and failed["remedy"]
@@ -265,7 +265,7 @@ class Late(Server):
         return super().__call__(handler, method, path, body)
 
 
-def test_a_new_autoscaler_is_given_time(prove):
+def test_the_check_waits_for_a_planned_autoscaler_to_report_conditions(prove):
     needs, server = {**NEEDS, "rights": []}, Late()
     claims = prove(server, needs=needs, autoscaled=["sim-decode"], wait=30, clock=FakeClock())["claims"]
     assert [entry["ok"] for entry in claims if "/scaling" in entry["id"]] == [True] and server.reads == 3
@@ -305,7 +305,7 @@ def test_autoscalers_that_may_not_be_read_are_not_claimed(prove):
     assert [entry["id"] for entry in result["not_checked"]] == ["sim/scaling", "table/scaling"]
 
 
-def test_an_api_server_that_refuses_is_one_clear_line(prove):
+def test_a_version_request_refused_by_the_api_server_raises_an_api_error(prove):
     with pytest.raises(ApiError, match="403"):
         prove(Server(hidden=("/version",)))
 
@@ -349,7 +349,7 @@ class Order(stack.Checks):
         self._results[name] = {"name": name}
 
 
-def test_requests_through_the_gateway_go_alone(plan):
+def test_the_routing_check_runs_apart_from_other_checks_that_send_requests(plan):
     plan = {**plan, "warmups": [{"name": "sim"}], "prometheus": {"url": "http://p", "timeout": 300}}
     plan["services"][0]["queried"] = {"alerts": [{"title": "a"}]}
     order = Order(plan)

@@ -57,12 +57,12 @@ NOT_READY = {
 }
 
 
-def test_objects_that_are_ready_are_one_claim():
+def test_ready_objects_make_one_claim():
     [claim], skipped = stack_claims.judge_resources(READY, {})
     assert claim == {"id": "objects/ready", "ok": True, "evidence": "ready: 2 Deployment, 1 Gateway", "remedy": "", "seconds": 1.2}
 
 
-def test_each_object_that_is_not_ready_is_a_claim():
+def test_each_object_that_is_not_ready_is_a_failed_claim():
     claims, skipped = stack_claims.judge_resources(NOT_READY, {})
     assert [(entry["id"], entry["ok"]) for entry in claims] == [("objects/deployment/sim", False), ("objects/gatewayclass/envoy", False)]
     assert claims[0]["evidence"] == "Deployment llm-d/sim: 0/1 ready (container sim crashes); pod sim-7d9c, log of sim: unknown flag: --modell; second"
@@ -79,12 +79,12 @@ def test_each_object_that_is_not_ready_is_a_claim():
         ("?", "not checked"),
     ],
 )
-def test_a_look_that_failed_is_a_failed_claim(result, evidence):
+def test_a_failed_object_check_is_a_failed_claim(result, evidence):
     [claim], skipped = stack_claims.judge_resources(result, {})
     assert claim["ok"] is False and evidence in claim["evidence"] and claim["remedy"]
 
 
-def test_nothing_to_look_at_proves_nothing():
+def test_a_check_of_no_objects_fails_the_claim():
     assert stack_claims.judge_resources({"resources": [], "waited": 0.0}, {})[0][0]["ok"] is False
 
 
@@ -107,7 +107,7 @@ def test_objects_that_have_a_claim_of_their_own():
     assert claims[2]["evidence"] == "Deployment llm-d/epp: 1/1 ready"
 
 
-def test_each_claim_about_an_object_fails_by_itself():
+def test_the_route_and_pool_claims_of_a_service_fail_independently():
     bad = {"namespace": "llm-d", "name": "sim", "remedy": "correct parentRefs", "details": []}
     result = {
         **NOT_READY,

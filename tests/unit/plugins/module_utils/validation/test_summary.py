@@ -17,7 +17,7 @@ def report(summary: str = "OK: 23 of 23 claims hold", ok: bool = True, **more: t
     return {"ok": ok, "summary": summary, "reports": {"folder": "artifacts/llm-d", "files": ["verdict.json", "report.html"], "config_map": None}, **more}
 
 
-def test_a_verdict_says_where_the_stack_answers_and_where_the_reports_are() -> None:
+def test_the_summary_shows_verdict_endpoint_versions_and_report_paths() -> None:
     verdict = report(endpoint="http://10.0.0.7", versions=VERSIONS)
     verdict["reports"]["config_map"] = "llm-d/llm-d-report-verdict"
     assert lines({"verdict": verdict}, None) == [
@@ -37,7 +37,7 @@ def test_versions_take_a_second_line_where_they_have_to() -> None:
     ]
 
 
-def test_a_failure_is_named_whatever_a_report_says() -> None:
+def test_a_failed_task_is_named_whatever_the_reports_contain() -> None:
     """The failure may be another one, such as that of a run that detects differences and cannot restore the objects."""
     failure = {"task": "llm_d.inference.prerequisites : preflight | Fail", "msg": "the cluster has\n\x1b[31mno CRDs"}
     for reports in ({}, {"drift": report("2 of 9 objects are not as planned", ok=False)}, {"verdict": report()}):

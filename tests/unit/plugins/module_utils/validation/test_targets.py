@@ -62,19 +62,19 @@ def test_objects(plan):
     assert len(references) == len(set(references)) == 2 + 2 * 4
 
 
-def test_a_pool_has_to_be_served_by_our_gateway_where_its_controller_says_so(plan):
+def test_pools_need_the_gateway_as_parent_if_its_controller_reports_pools(plan):
     assert not [entry for entry in targets.required_objects(plan) if "parent" in entry]
     plan["gateway"]["pool_status"] = True
     pools = [entry for entry in targets.required_objects(plan) if entry["kind"] == "InferencePool"]
     assert [entry["parent"] for entry in pools] == ["llm-d/llm-d-gateway"] * 2
 
 
-def test_a_controller_of_someone_else_is_not_looked_at(plan):
+def test_a_controller_that_the_file_does_not_install_is_not_checked(plan):
     plan["gateway"]["install"] = False
     assert "envoy-gateway-system" not in {entry["namespace"] for entry in targets.required_objects(plan)}
 
 
-def test_workloads_have_to_ask_for_the_planned_replicas_unless_an_autoscaler_decides(plan):
+def test_workloads_need_the_planned_replicas_unless_they_are_autoscaled(plan):
     def least():
         return {entry["name"]: entry.get("least") for entry in targets.required_objects(plan) if entry["kind"] == "Deployment"}
 
@@ -85,7 +85,7 @@ def test_workloads_have_to_ask_for_the_planned_replicas_unless_an_autoscaler_dec
     assert least()["llama-8b-decode"] is None, "it may be scaled to 0"
 
 
-def test_each_group_of_servers_is_looked_at(plan):
+def test_the_model_servers_of_each_service_are_checked(plan):
     llama, qwen = targets.servers(plan)
     assert llama["name"] == "llama-8b/servers" and llama["block_size"] == 16
     assert llama["model"] == "acme/tiny" and llama["replicas"]["count"] == 2 and llama["replicas"]["port"] == "8000"
@@ -106,7 +106,7 @@ def test_each_group_of_servers_is_looked_at(plan):
         ),
     ],
 )
-def test_servers_must_say_what_the_planned_scorers_read(scheduler, signals):
+def test_servers_must_export_the_metrics_of_the_planned_scorers(scheduler, signals):
     made = make_plan(
         {
             "llm_d_model_services": [{"name": "a", "model": {"uri": "hf://acme/tiny"}, "engine": {"type": "simulator"}, "scheduler": scheduler}],
@@ -122,7 +122,7 @@ def test_security_targets_have_the_account_selectors_and_rules(plan):
     assert {"pods", "inferencepools"} <= {resource for rule in llama["rules"] for resource in rule["resources"]}
 
 
-def test_nothing_is_left_to_be_installed(plan):
+def test_validation_expects_every_component_to_be_installed(plan):
     needs = targets.platform_needs(plan)
     assert set(needs["installs"].values()) == {False} and needs["rights"] == plan["preflight"]["rights"]
 

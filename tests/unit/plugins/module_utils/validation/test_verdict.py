@@ -54,7 +54,7 @@ OBJECTS = {
 }
 
 
-def test_a_claim_about_a_route_is_one_about_the_gateway():
+def test_the_weights_claim_of_a_route_belongs_to_the_gateway_group():
     assert verdict.group_of("old/weights") == "gateway"
 
 
@@ -133,7 +133,7 @@ def test_the_table_of_a_failure():
     ]
 
 
-def test_the_curl_line_can_be_pasted_whatever_the_names():
+def test_the_curl_line_quotes_special_characters():
     words = shlex.split(verdict.curl({**ENDPOINT, "model": "it's/$HOME", "host_header": "a.b", "headers": {"x-variant": "it's b"}}))
     assert words[:3] == ["curl", "-si", "http://10.216.7.20/v1/completions"]
     assert words[words.index("-H") + 1] == "Host: a.b" and "x-variant: it's b" in words and "Content-Type: application/json" in words

@@ -41,12 +41,12 @@ class Reader(html.parser.HTMLParser):
         (self.headings if self.tags[-1] == "h2" else self.words).append(data.strip())
 
 
-def test_nothing_of_it_is_obeyed():
+def test_control_and_bidi_characters_are_kept_out_of_the_page():
     hostile = claim("sim/\x1b[31mred", False, "\x1b]0;title\x07\u202eevil\x9b2J", "\r\u2066do\u2069", 0.1)
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", made([*CLAIMS, hostile]))
 
 
-def test_it_says_what_deployment_it_is_of():
+def test_the_page_and_the_table_name_the_deployment():
     deployment = {"instance": "blue", "namespace": "team-a", "cluster": "https://10.0.0.1:6443", "release": "scheduler-0.7"}
     content = verdict.verdict(CLAIMS, [], [ENDPOINT], {"release": "scheduler-0.7"}, "now", deployment)
     assert {key: content[key] for key in deployment} == deployment
@@ -72,7 +72,7 @@ def test_every_claim_with_evidence_remedy_and_time():
     assert "NOT OK" in read.words and "1 of 3 claims do not hold." in read.words
 
 
-def test_nothing_is_fetched():
+def test_the_page_fetches_no_external_resources():
     text = made()
     read = Reader(text)
     assert read.links == ["performance/sim/report.html"] and not {"script", "img", "link", "iframe"} & set(read.tags)

@@ -93,7 +93,7 @@ def test_servers_that_do_not_report_cached_tokens_are_not_claimed():
 
 
 @pytest.mark.parametrize("result", [None, {}, {"failed": True, "msg": "no library"}, {"services": []}, {"skipped": True}])
-def test_a_look_that_did_not_take_place_is_a_failed_claim(result):
+def test_a_warmup_check_without_results_is_a_failed_claim(result):
     (claim,), _skipped = judge(result, WANTED)
     assert claim["id"] == "tiny/warm" and claim["ok"] is False and claim["remedy"]
     assert judge(result, []) == ([], [])

@@ -134,7 +134,7 @@ def test_sticky_and_token_load_need_no_predictor(line: str) -> None:
 
 
 @pytest.mark.parametrize("line", ROUTER)
-def test_an_index_with_parameters_stays_the_only_one(line: str) -> None:
+def test_a_prefix_producer_with_parameters_is_declared_only_once(line: str) -> None:
     """A reader finds the producer by its default name, so that a second one, without the parameters, would be the one that is read."""
     options = {"scorers": {"prefix": {"lru_capacity_per_server": 9}, "latency": 1, "no_hit_lru": 1}, "filters": ["prefix_affinity"]}
     for scheduler in (options, {**options, "disaggregation": {"decider": "always"}}):
@@ -142,7 +142,7 @@ def test_an_index_with_parameters_stays_the_only_one(line: str) -> None:
         assert [entry for entry in built.document["plugins"] if entry["type"] == APPROX] == [{"type": APPROX, "parameters": {"lruCapacityPerServer": 9}}]
 
 
-def test_a_maker_that_a_parameter_names_is_not_declared_again() -> None:
+def test_no_default_producer_is_declared_if_a_parameter_names_another() -> None:
     name = {"prefix_match_info_producer_name": "precise-prefix-cache-producer"}
     built = build({"scorers": {"precise_prefix": 1}, "filters": [{"prefix_affinity": name}]}, "router-0.10", CONTEXT)
     assert types(built) & MAKERS == {INFLIGHT}

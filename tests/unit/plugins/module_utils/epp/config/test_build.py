@@ -97,7 +97,7 @@ def test_the_configurations_of_the_well_lit_path(line: str, preset: str, expecte
 
 
 @pytest.mark.parametrize("preset", ["precise_prefix", "disaggregated"])
-def test_a_line_without_a_preset_says_what_to_use(preset: str) -> None:
+def test_a_preset_that_a_release_line_lacks_is_refused_with_alternatives(preset: str) -> None:
     problems = refused({"preset": preset}, "gie-1.5")
     assert list(problems) == ["preset"]
     assert "prefix_aware" in problems["preset"] and "scheduler-0.7" in problems["preset"]
@@ -162,7 +162,7 @@ def test_an_empty_scheduler_block_builds_the_default_preset() -> None:
 
 
 @pytest.mark.parametrize("word", ["prefix-aware", "PrefixAware", "prefix_aware"])
-def test_other_spellings_of_a_preset(word: str) -> None:
+def test_a_preset_is_accepted_in_other_spellings(word: str) -> None:
     assert made({"preset": word}).text == made({"preset": "prefix_aware"}).text
 
 
@@ -171,7 +171,7 @@ def test_options_of_the_deployment_do_not_change_the_configuration() -> None:
 
 
 @pytest.mark.parametrize("line", [line for line in LINES if line != "scheduler-0.7"])
-def test_prefix_parameters_go_to_the_producer(line: str) -> None:
+def test_prefix_parameters_are_written_to_the_prefix_cache_producer(line: str) -> None:
     """Soft since 1.5, hard since router 0.9; the user writes them at the scorer in either spelling."""
     built = made({"preset": "balanced", "scorers": {"prefix": {"block_size_tokens": 64, "autoTune": False}}}, line)
     assert plugin(built, "approx-prefix-cache-producer")["parameters"] == {"blockSizeTokens": 64, "autoTune": False}
@@ -322,7 +322,7 @@ def test_experimental_plugins_bring_their_flag() -> None:
     assert made({"preset": "balanced", "scorers": {"session_affinity": 1}}, "router-0.9").requires["epp"]["args"] == []
 
 
-def test_the_note_on_sessions_says_what_clients_have_to_send() -> None:
+def test_the_session_affinity_note_explains_the_header_that_clients_send() -> None:
     notes = {line: made({"scorers": {"session_affinity": 1}}, line).notes for line in ("scheduler-0.7", "router-0.9")}
     ((own,), (back,)) = ([note for note in texts if note.startswith("session_affinity: ")] for texts in notes.values())
     assert "base64 of NAMESPACE/POD-rank-0" in own and "prefix scorers" in own and "send back" not in own
@@ -357,14 +357,14 @@ def test_an_expert_s_plugins_and_profiles() -> None:
     assert built.document["apiVersion"] == "inference.networking.x-k8s.io/v1alpha1"
 
 
-def test_an_expert_s_document_is_taken_as_it_is() -> None:
+def test_a_complete_document_of_the_user_is_used_unchanged() -> None:
     own = made({"preset": "disaggregated"}).document
     built = made({"document": own})
     assert built.document == own and built.requires["roles"] == ["prefill", "decode"]
 
 
 @pytest.mark.parametrize(("scheduler", "line", "path", "words"), REFUSALS)
-def test_refusals(scheduler: dict[str, t.Any], line: str, path: str, words: str) -> None:
+def test_invalid_scheduler_options_are_refused_with_path_and_reason(scheduler: dict[str, t.Any], line: str, path: str, words: str) -> None:
     problems = refused(scheduler, line)
     assert path in problems, problems
     assert words in problems[path]
@@ -390,7 +390,7 @@ def test_precise_prefix_must_know_the_model() -> None:
     assert problem.path == "scorers.precise_prefix.model"
 
 
-def test_all_problems_come_at_once_and_nothing_follows_from_them() -> None:
+def test_all_mistakes_are_reported_at_once_without_their_consequences() -> None:
     problems = refused(
         {
             "preset": "balancd",
@@ -455,7 +455,7 @@ def blocks(draw: st.DrawFn) -> tuple[dict[str, t.Any], str]:
 
 @examples(200)
 @given(blocks())
-def test_whatever_is_built_passes_the_rules_and_round_trips(case: tuple[dict[str, t.Any], str]) -> None:
+def test_every_built_configuration_passes_the_rules_and_round_trips(case: tuple[dict[str, t.Any], str]) -> None:
     block, line = case
     built = made(block, line)
     assert check.check(built.document, line) == []

@@ -78,7 +78,7 @@ def test_an_invalid_kv_cache_metric_is_refused(metric: str) -> None:
     assert [problem.path for problem in mistakes] == [PLACE] and "Write a name such as vllm:gpu_cache_usage_perc" in str(mistakes[0])
 
 
-def test_a_configuration_of_ones_own_says_it_itself() -> None:
+def test_kv_cache_metric_is_refused_beside_plugins_of_the_user() -> None:
     plugins = [{"type": "queue-scorer"}, {"type": "max-score-picker"}, {"type": "single-profile-handler"}]
     mistakes = problems(file_of({"plugins": plugins, "kv_cache_metric": OLD}))
     assert "kv_cache_metric exclude each other. Write kv_cache_metric inside plugins" in str(mistakes[0])

@@ -33,7 +33,7 @@ def profile(built: Built, index: int = 0) -> list[tuple[str, float | None]]:
 
 
 @pytest.mark.parametrize("line", sorted(ROUTER))
-def test_it_is_the_optimized_baseline_of_upstream(line: str) -> None:
+def test_the_sticky_preset_equals_the_optimized_baseline_of_upstream(line: str) -> None:
     """The filter, one scorer of load and no prefix scorer; both producers listed, or the endpoint picker does not start."""
     built = made({"preset": "sticky"}, line, max_model_len=40960)
     assert profile(built) == [(FILTER, None), ("token-load-scorer", 1), ("max-score-picker", None)]
@@ -109,7 +109,7 @@ def test_a_filter_of_the_user_s_is_laid_over_the_preset_s(filters: list[t.Any], 
     assert [name for name, _weight in profile(built)].count(FILTER) == 1
 
 
-def test_other_filters_come_after_the_preset_s() -> None:
+def test_other_filters_are_placed_after_the_filter_of_the_preset() -> None:
     assert [name for name, _weight in profile(made({"preset": "sticky", "filters": ["saturation"]}))][:2] == [FILTER, "utilization-detector"]
 
 
@@ -119,7 +119,7 @@ def test_the_speed_of_the_servers_may_stand_beside_any_preset(scheduler: Facts) 
     assert made({**scheduler, **SPEED}).text == made(scheduler).text
 
 
-def test_the_speed_reaches_the_filter_without_the_preset_and_where_there_is_one() -> None:
+def test_peak_prefill_throughput_reaches_the_filter_of_lines_that_support_it() -> None:
     assert parameters(made({"scorers": {"token_load": 1}, "filters": ["prefix_affinity"], **SPEED}))[FILTER] == {"peakPrefillThroughput": 22000}
     assert parameters(made({"scorers": {"token_load": 1}, "filters": ["prefix_affinity"], **SPEED}, "gie-1.5"))[FILTER] == {}
 
@@ -127,12 +127,12 @@ def test_the_speed_reaches_the_filter_without_the_preset_and_where_there_is_one(
 @pytest.mark.parametrize(
     ("speed", "words"), [(0, "less than 1"), (-1, "less than 1"), ("fast", "not a whole number"), (1.5, "not a whole number"), (True, "not a")]
 )
-def test_a_speed_that_is_none_is_refused(speed: t.Any, words: str) -> None:
+def test_an_invalid_peak_prefill_throughput_is_refused(speed: t.Any, words: str) -> None:
     (problem,) = build({"preset": "sticky", "peak_prefill_throughput": speed}, "router-0.10").problems
     assert problem.path == "peak_prefill_throughput" and words in problem.reason
 
 
-def test_a_text_that_is_a_speed_is_one() -> None:
+def test_a_numeric_string_is_accepted_as_peak_prefill_throughput() -> None:
     assert parameters(made({"preset": "sticky", "peak_prefill_throughput": "22000"}))[FILTER] == {"peakPrefillThroughput": 22000}
 
 
@@ -164,7 +164,7 @@ def test_a_sticky_setup_that_upstream_advises_against_gets_a_note(scheduler: Fac
         ({"exploration_probability": 0.01}, False),
     ],
 )
-def test_it_is_promised_to_be_sticky_as_far_as_it_is(filters: Facts, sticky: bool) -> None:
+def test_sticky_is_promised_only_if_the_filter_options_keep_requests_sticky(filters: Facts, sticky: bool) -> None:
     built = made({"preset": "sticky", "filters": [{"prefix_affinity": filters}]})
     assert ("sticky" in expected_behavior(built.document, "router-0.10")["promises"]) == sticky
 
@@ -173,7 +173,7 @@ DECODE = [("decode-filter", None), ("active-request-scorer", 1), ("max-score-pic
 
 
 @pytest.mark.parametrize("line", sorted(ROUTER))
-def test_of_disaggregated_servers_prefill_is_sticky_and_decode_takes_the_least_busy(line: str) -> None:
+def test_disaggregated_sticky_picks_prefill_by_prefix_and_decode_by_load(line: str) -> None:
     """As llm-d's guide pd-disaggregation since July 2026: the cache of prefixes is that of the prefill servers."""
     built = made({"preset": "sticky", "disaggregation": {"decider": "always", "encode": True}}, line, max_model_len=8192)
     encode, prefill, decode = (profile(built, index) for index in range(3))

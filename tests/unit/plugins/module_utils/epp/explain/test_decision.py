@@ -149,7 +149,7 @@ def test_scores(scorers: dict[str, t.Any], servers: list[t.Any], request_: dict[
     assert scores(worked({"scorers": scorers}, servers, request_, line), next(iter(scorers))) == pytest.approx(expected)
 
 
-def test_cold_requests_go_where_the_last_one_was_longest_ago() -> None:
+def test_no_hit_lru_prefers_the_server_with_the_oldest_cold_request() -> None:
     servers = [{"name": "a", "last_cold": 1}, {"name": "b", "last_cold": 0}, {"name": "c"}, {"name": "d"}]
     made = worked({"scorers": {"prefix": 1, "no_hit_lru": 1}}, servers)
     assert scores(made, "no_hit_lru") == pytest.approx({"c": 1.0, "d": 2 / 3, "b": 1 / 3, "a": 0.0})
@@ -196,7 +196,7 @@ def test_weighted_random_draws_in_proportion() -> None:
     assert made.probabilities == pytest.approx({name: total / sum(sums.values()) for name, total in sums.items()})
 
 
-def test_weighted_random_of_nothing_but_zeros_is_even() -> None:
+def test_weighted_random_is_uniform_when_all_scores_are_zero() -> None:
     made = worked({"scorers": {"prefix": 1}, "picker": "weighted_random"}, [{"name": "a"}, {"name": "b"}])
     assert made.probabilities == {"a": 0.5, "b": 0.5}
 
@@ -243,7 +243,9 @@ def test_disaggregation_of_a_long_cold_prompt() -> None:
         ({}, 0, S07, {"decider": "always"}, "always uses a prefill server"),
     ],
 )
-def test_when_a_prefill_server_takes_part(request_: dict[str, t.Any], matched: int, line: str, settings_: dict[str, t.Any], words: str) -> None:
+def test_the_decider_uses_a_prefill_server_from_enough_uncached_tokens(
+    request_: dict[str, t.Any], matched: int, line: str, settings_: dict[str, t.Any], words: str
+) -> None:
     servers = [{"name": "p", "role": "prefill"}, {"name": "d", "role": "decode", "matched_blocks": matched, "total_blocks": 40}]
     made = worked({"preset": "disaggregated", "disaggregation": settings_}, servers, request_, line)
     assert words in made.text
@@ -274,7 +276,7 @@ def test_filters() -> None:
     assert worked({"preset": "queue", "filters": absent}, servers).winners == ["c"]
 
 
-def test_nobody_is_left() -> None:
+def test_a_request_fails_when_the_filters_leave_no_server() -> None:
     made = worked({"preset": "queue", "filters": ["prefill"]}, [{"name": "a", "role": "decode"}])
     assert made.winners == [] and "the request fails" in made.text
 

@@ -40,7 +40,7 @@ def worked(servers: list[dict[str, t.Any]], line: str = "router-0.10", **paramet
         ([{**WARM, "tokens_in_flight": 10_000}, {"name": "cold"}], {"affinity_threshold": 0}, ["cold"]),
     ],
 )
-def test_a_prefix_stays_until_its_servers_are_saturated(servers: list[dict[str, t.Any]], parameters: dict[str, t.Any], winners: list[str]) -> None:
+def test_requests_stay_at_servers_with_their_prefix_until_saturation(servers: list[dict[str, t.Any]], parameters: dict[str, t.Any], winners: list[str]) -> None:
     assert worked(servers, **parameters).winners == winners
 
 

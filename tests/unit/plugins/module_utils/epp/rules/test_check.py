@@ -26,7 +26,7 @@ def problems_of(made: t.Any, line: str = S07, **context: t.Any) -> dict[str, str
 
 
 @pytest.mark.parametrize(("line", "made"), VALID.values(), ids=VALID.keys())
-def test_nothing_right_is_refused(line: str, made: Document) -> None:
+def test_valid_documents_are_accepted(line: str, made: Document) -> None:
     assert problems_of(made, line) == {}
 
 
@@ -218,7 +218,7 @@ def test_notes(line: str, made: Document, words: str) -> None:
     assert any(words in note for note in check.notes(made, line))
 
 
-def test_all_problems_come_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     made = document(
         S07, {"type": "queue-scorr"}, {"type": "load-aware-scorer", "parameters": {"threshold": "x"}}, "max-score-picker", "random-picker", gates=["nope"]
     )
@@ -231,7 +231,7 @@ def test_all_problems_come_at_once() -> None:
     }
 
 
-def test_checking_changes_nothing() -> None:
+def test_the_check_does_not_modify_the_document() -> None:
     made = pd()
     before = copy.deepcopy(made)
     check.check(made, S07)

@@ -41,7 +41,7 @@ def test_a_selector_of_the_router(line: str) -> None:
 @pytest.mark.parametrize(
     ("line", "engine", "known"), [(S07, "trtllm-serve", False), (GIE15, "trtllm-serve", True), (GIE15, "triton", False), (R10, "triton", True)]
 )
-def test_each_line_knows_its_engines(line: str, engine: str, known: bool) -> None:
+def test_default_engine_is_checked_against_the_engines_of_the_release_line(line: str, engine: str, known: bool) -> None:
     kind = "model-server-protocol-metrics" if line == S07 else "core-metrics-extractor"
     assert ("defaultEngine" in reasons(line, {"type": kind, "parameters": {"defaultEngine": engine}})) is not known
 
@@ -150,7 +150,7 @@ def test_a_screener_of_rollouts_needs_parameters() -> None:
     assert set(reasons(R10, {"type": "disaggregatedset-rollout-screener"})) == {"scope", "revisionGating"}
 
 
-def test_parameters_of_any_type_raise_nothing() -> None:
+def test_parameters_of_any_type_raise_no_exception() -> None:
     for value in (None, 7, "x", [], {}, [7], [{"name": 7}], [{"key": 7, "values": 7, "operator": []}]):
         for kind in (
             "label-selector-filter",

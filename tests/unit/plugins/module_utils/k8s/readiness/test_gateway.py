@@ -25,7 +25,7 @@ def test_a_gateway_without_address():
     assert verdict.reason.startswith("Programmed=False AddressNotAssigned") and "ClusterIP" in verdict.remedy
 
 
-def test_a_gateway_whose_controller_is_absent():
+def test_a_gateway_without_a_controller_is_not_ready():
     obj = recorded("gateway")
     obj["status"] = {"conditions": [{"type": "Accepted", "status": "Unknown", "reason": "Pending", "message": "Waiting for controller"}]}
     assert "controller runs" in judge(obj).remedy and not judge(obj).ready
@@ -102,7 +102,7 @@ def parent(name, kind="Gateway", **states):
 GOOD = {"Accepted": ("True", "Accepted"), "ResolvedRefs": ("True", "ResolvedRefs")}
 
 
-def test_an_inference_pool_that_nobody_reports_on_is_not_broken():
+def test_an_inference_pool_without_a_reporting_controller_is_ready():
     nobody = parent("default", "Status", Accepted=("Unknown", "Pending"))
     assert judge(pool_with(nobody)).ready and judge(pool_with()).ready
 
@@ -115,7 +115,7 @@ def test_an_inference_pool_with_parents():
     assert not judge(changed(pool_with(parent("a", **GOOD)), "metadata.generation", 2)).ready
 
 
-def test_the_older_inference_pool_keeps_its_parents_elsewhere():
+def test_a_v1alpha2_inference_pool_is_judged_by_its_status_parent_field():
     obj = pool_with()
     obj.update(apiVersion="inference.networking.x-k8s.io/v1alpha2", status={"parent": [parent("a", Accepted=("False", "NotSupportedByParent"))]})
     assert not judge(obj).ready and "another provider" in judge(obj).remedy

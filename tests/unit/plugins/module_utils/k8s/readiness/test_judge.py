@@ -54,7 +54,7 @@ def test_a_deployment_in_the_middle_of_a_rollout_is_not_ready(path, value, reaso
     assert (verdict.ready, verdict.reason, verdict.terminal) == (False, reason, False)
 
 
-def test_a_deployment_without_replicas_on_purpose_is_ready():
+def test_a_deployment_scaled_to_zero_is_ready():
     status = {"observedGeneration": 1, "conditions": []}
     assert judge(changed(changed(recorded("deployment"), "spec.replicas", 0), "status", status)) == Verdict(True, "0/0 ready")
 
@@ -109,12 +109,12 @@ def test_a_worker_that_cannot_run_is_the_reason_of_its_group():
     assert not verdict.ready and verdict.reason.startswith("2/3 ready (") and "image" in verdict.reason
 
 
-def test_no_groups_on_purpose_are_ready():
+def test_a_leader_worker_set_scaled_to_zero_is_ready():
     none = changed(changed(changed(GROUPS, "spec.replicas", 0), "status.replicas", 0), "status.readyReplicas", 0)
     assert judge(changed(none, "status.updatedReplicas", 0)) == Verdict(True, "0/0 ready")
 
 
-def test_a_paused_rollout_says_so():
+def test_a_paused_rollout_is_reported_with_its_remedy():
     obj = changed(changed(recorded("deployment"), "spec.paused", True), "status.updatedReplicas", 0)
     assert judge(obj).reason == "its rollout is paused" and "resume" in judge(obj).remedy
 
@@ -144,7 +144,7 @@ def test_pods_that_may_not_be_created(message, remedy, terminal):
         ("pod_crash", "container c crashes (exit code 0, 4 restarts)", "last log lines", True),
     ],
 )
-def test_the_pods_say_why(pod, reason, remedy, terminal):
+def test_an_unready_deployment_is_reported_with_the_reason_of_its_pods(pod, reason, remedy, terminal):
     verdict = judge(recorded("deployment_crash"), Context([recorded(pod)]))
     assert verdict.reason.startswith("0/1 ready (" + reason) and remedy in verdict.remedy and verdict.terminal is terminal
 
@@ -200,7 +200,7 @@ def test_statefulset(status, ready):
     assert judge(stateful(**status)).ready is ready
 
 
-def test_a_statefulset_may_keep_old_pods_on_purpose():
+def test_a_statefulset_with_a_strategy_that_keeps_old_pods_is_ready():
     obj = stateful(updateRevision="b", updatedReplicas=1)
     assert judge(changed(obj, "spec.updateStrategy", {"type": "OnDelete"})).ready
     assert judge(changed(obj, "spec.updateStrategy", {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}})).ready
@@ -240,7 +240,7 @@ def test_a_service_waits_for_its_load_balancer_only():
 # the rest
 
 
-def test_a_definition_whose_names_are_taken_stays_so():
+def test_a_crd_with_names_already_in_use_is_a_terminal_failure():
     obj = recorded("crd")
     condition(obj["status"], "NamesAccepted").update(status="False", reason="ListKindConflict", message='"InferencePoolList" is already in use')
     assert judge(obj).terminal and "already in use" in judge(obj).reason
@@ -272,7 +272,7 @@ def test_an_object_being_deleted_is_never_ready():
         ("mine", "a controller that is not known here", "events of the object"),
     ],
 )
-def test_a_finalizer_is_named_with_whose_it_is(finalizer, who, remedy):
+def test_a_finalizer_that_blocks_deletion_is_reported_with_its_controller(finalizer, who, remedy):
     item = {"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "t", "deletionTimestamp": "2026-11-21T09:00:00Z", "finalizers": [finalizer]}}
     verdict = judge(item)
     assert f"held by {finalizer} of " in verdict.reason and who in verdict.reason and remedy in verdict.remedy

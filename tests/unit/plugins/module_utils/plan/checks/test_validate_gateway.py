@@ -216,7 +216,7 @@ def test_crds_that_the_platform_provides_are_not_installed(platform: str) -> Non
     assert [bundle["name"] for bundle in crds] == ["inference-extension"]
 
 
-def test_a_namespace_only_plan_touches_nothing_outside() -> None:
+def test_a_plan_of_namespace_scope_has_no_cluster_wide_objects() -> None:
     planned = plan({"llm_d_scope": "namespace"})
     assert not planned["gateway"]["charts"] and not planned["gateway"]["proxies"] and planned["gateway"]["create"]
     assert not any(planned["prerequisites"].values())
@@ -247,7 +247,7 @@ def test_the_istio_chart_enables_inference_pools_and_sets_platform_and_image() -
     assert "enableCRDTemplates" not in base["values"]["base"], "without templates the chart writes every definition as it is"
 
 
-def test_a_class_that_one_controller_takes_over_from_another_stays_ours() -> None:
+def test_a_gateway_class_taken_over_by_another_controller_stays_own() -> None:
     """kgateway's agentgateway and agentgateway itself have one name: the new one serves every Gateway of the class."""
     user = {"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "agentgateway"}}
     planned = plan(user)
@@ -270,7 +270,9 @@ def test_a_class_that_one_controller_takes_over_from_another_stays_ours() -> Non
         ("kgateway", "kgateway", "2.1.2", "gatewayparameters.gateway.kgateway.dev", "cr.kgateway.dev/kgateway-dev/kgateway:v2.1.2", "kgateway-system"),
     ],
 )
-def test_each_class_of_kgateway_has_a_chart_of_its_own(name: str | None, release: str, version: str, probe: str, image: str, namespace: str) -> None:
+def test_each_gateway_class_of_kgateway_is_installed_from_its_own_chart(
+    name: str | None, release: str, version: str, probe: str, image: str, namespace: str
+) -> None:
     planned = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "kgateway", "class_name": name}})
     chart = planned["gateway"]["chart"]
     assert (chart["release_name"], chart["version"], planned["gateway"]["controller"]) == (
@@ -295,7 +297,7 @@ def test_each_class_of_kgateway_has_a_chart_of_its_own(name: str | None, release
         ("istio", [["istio-system", "istio-base"], ["istio-system", "istiod"]]),
     ],
 )
-def test_an_extension_goes_with_its_provider_and_leaves_the_controller_to_the_next(provider: str, releases: list[list[str]]) -> None:
+def test_the_plan_records_the_releases_of_its_provider_and_its_extension(provider: str, releases: list[list[str]]) -> None:
     record = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": provider}})["record"]
     assert record["releases"] == releases
     named = {row["release_name"]: row["name"] for row in record["controllers"]}
@@ -325,7 +327,7 @@ def test_gateway_images_and_chart_have_the_version_of_the_option(provider: str, 
     assert [planned["gateway"]["controller_image"], planned["gateway"]["proxy_image"]] == images
 
 
-def test_the_proxy_of_an_adopted_kgateway_is_left_alone_unless_the_file_says_where_images_are() -> None:
+def test_an_adopted_kgateway_gets_parameters_only_with_an_image_registry() -> None:
     adopted = {"llm_d_gateway": {"provider": "kgateway", "class_name": "kgateway", "install": False}}
     assert plan(adopted)["gateway"]["parameters"] is None
     mirrored = plan({**adopted, "llm_d_image_registry": "mirror:5000"})["gateway"]
@@ -333,7 +335,7 @@ def test_the_proxy_of_an_adopted_kgateway_is_left_alone_unless_the_file_says_whe
     assert plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "kgateway"}})["gateway"]["parameters"] is None
 
 
-def test_images_of_agentgateway_are_put_together_again_as_they_were() -> None:
+def test_the_agentgateway_image_is_split_into_registry_repository_and_tag() -> None:
     planned = plan({"llm_d_charts": CHARTS, "llm_d_image_registry": "mirror:5000/x", "llm_d_gateway": {"provider": "agentgateway"}})
     image = planned["gateway"]["chart"]["values"]["proxy"]["image"]
     assert image == {"registry": "mirror:5000/x", "repository": "agentgateway", "tag": "v1.7.0"}

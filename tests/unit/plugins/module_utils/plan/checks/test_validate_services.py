@@ -32,7 +32,7 @@ def test_a_feature_whose_options_are_all_empty_is_refused(name: str, written: di
 
 
 @pytest.mark.parametrize(("written", "stages"), [({"prefill": {}}, 2), ({"prefill": {"scorers": None}, "decode": None}, 2), ({}, 1), (None, 1), (True, 2)])
-def test_a_stage_is_enough_and_an_empty_mapping_is_none(written: t.Any, stages: int) -> None:
+def test_disaggregation_needs_one_stage_and_an_empty_mapping_disables_it(written: t.Any, stages: int) -> None:
     assert len(plan(service(disaggregation=written))["services"][0]["servers"]) == stages
 
 

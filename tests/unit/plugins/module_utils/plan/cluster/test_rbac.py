@@ -126,7 +126,7 @@ def test_permissions_cover_every_object_of_a_gpu_operator(root: Path, operator: 
 
 
 @pytest.mark.parametrize("provider", GATEWAY_PROVIDERS)
-def test_an_administrator_prepares_and_serves_nothing(provider: str) -> None:
+def test_the_administrators_plan_has_prerequisites_and_no_services(provider: str) -> None:
     facts = GATEWAY_PROVIDERS[provider]
     user = {
         "llm_d_charts": CHARTS,
@@ -149,13 +149,13 @@ def test_gpus_are_the_administrators() -> None:
     assert [plan({**user, "llm_d_scope": scope})["gpus"]["active"] for scope in ("prerequisites", "namespace", "cluster")] == [True, False, True]
 
 
-def test_a_project_is_requested_by_who_works_in_it() -> None:
+def test_an_openshift_project_is_requested_by_the_namespace_run() -> None:
     user = {"llm_d_platform": "openshift", "llm_d_request_project": True, "llm_d_gateway": {"provider": "openshift", "service_type": "ClusterIP"}}
     half, rest = (plan({**user, "llm_d_scope": scope})["prerequisites"] for scope in ("prerequisites", "namespace"))
     assert (half["projects"], half["namespaces"]) == ([], []) and rest["projects"] == ["llm-d"]
 
 
-def test_kinds_elsewhere_are_granted_elsewhere() -> None:
+def test_permissions_are_granted_in_the_namespace_of_their_objects() -> None:
     gateway = {"provider": "istio", "namespace": "edge", "routes_namespace": "routes", "connection": "ext_proc"}
     planned = made("istio", "namespace", llm_d_gateway=gateway)
     granted = roles(planned, planned["preflight"]["rights"])

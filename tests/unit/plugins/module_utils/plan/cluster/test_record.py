@@ -71,7 +71,7 @@ def test_objects_of_an_option_are_pruned_when_it_is_removed_or_changed(first: Fa
 
 
 @pytest.mark.parametrize("provider", ["envoy_gateway", "istio", "kgateway", "agentgateway", "standalone", "gke", "openshift"])
-def test_every_object_in_a_namespace_that_files_may_share_says_of_which_it_is(provider: str) -> None:
+def test_objects_in_shared_namespaces_are_labeled_with_their_home_namespace(provider: str) -> None:
     """In namespaces for routes, Gateways and endpoint pickers objects have the label; in the namespace of the file no object has it."""
     apart = {"provider": provider, **({} if provider == "standalone" else {"namespace": "gateways", "routes_namespace": "routes"})}
     platform = provider if provider in ("gke", "openshift") else "kubernetes"
@@ -93,18 +93,18 @@ def test_the_reference_of_an_object_keeps_only_its_home_label() -> None:
     assert reference(there)["metadata"] == {"name": "a", "namespace": "b", "labels": {HOME_LABEL: "c"}}
 
 
-def test_a_service_that_gets_another_name_goes_under_the_old_one() -> None:
+def test_a_renamed_service_is_pruned_under_its_old_name() -> None:
     gone, _rest = moved(user(SIMULATOR), user({**SIMULATOR, "service": {"name": "chat-api"}}))
     assert gone == [("v1", "Service", "llm-d", "sim")]
 
 
-def test_the_service_of_prefill_servers_goes_with_them() -> None:
+def test_the_service_of_prefill_servers_is_pruned_with_them() -> None:
     gone, _rest = moved(user({**SIMULATOR, "scheduler": {"preset": "disaggregated"}}, llm_d_release="scheduler-0.7"), user(SIMULATOR))
     assert {("v1", "Service", "llm-d", "sim-prefill"), ("apps/v1", "Deployment", "llm-d", "sim-prefill")} <= set(gone)
     assert ("v1", "Service", "llm-d", "sim") not in gone
 
 
-def test_requests_and_autoscalers_go_before_the_servers_and_what_pods_refer_to_goes_last() -> None:
+def test_objects_are_deleted_in_order_from_httproutes_to_service_accounts() -> None:
     """cluster_objects deletes in reverse order."""
     scaled = {**SIMULATOR, "name": "b", "route": {"path": "/b"}, "autoscaling": SCALED}
     gone, _rest = moved(user(SIMULATOR, scaled, llm_d_monitoring=MONITORED), user(SIMULATOR, llm_d_monitoring=MONITORED))
@@ -114,7 +114,7 @@ def test_requests_and_autoscalers_go_before_the_servers_and_what_pods_refer_to_g
     assert {name.partition("-")[0] for _version, _kind, _namespace, name in gone} <= {"b", "llm"}
 
 
-def test_claims_stay_unless_the_file_says_so() -> None:
+def test_claims_are_pruned_only_when_the_file_allows_it() -> None:
     kept, claimed = user(SIMULATOR), user(SIMULATOR, {**LLAMA, "replicas": 1, "route": {"path": "/llama"}, "storage": {"claim": True, "size": "1Gi"}})
     claim = ("v1", "PersistentVolumeClaim", "llm-d", "llama-8b-weights")
     assert claim in moved(claimed, kept)[1]
@@ -124,7 +124,7 @@ def test_claims_stay_unless_the_file_says_so() -> None:
     assert claim not in moved(claimed, other)[0], "a service of the file has its model in it"
 
 
-def test_the_secret_of_a_controller_goes_with_the_provider() -> None:
+def test_the_pull_secret_of_a_controller_is_pruned_with_its_provider() -> None:
     """It has the label of no record, since it is a member of the records of other files too, and each run would change the label."""
     for scope in ("cluster", "prerequisites"):
         envoy, istio = (
@@ -135,7 +135,7 @@ def test_the_secret_of_a_controller_goes_with_the_provider() -> None:
         assert pruned([secret], envoy, envoy) == [] and "applyset.kubernetes.io/part-of" not in secret["metadata"]["labels"]
 
 
-def test_a_teardown_names_the_claims_that_go_with_their_servers() -> None:
+def test_a_teardown_prunes_and_lists_only_claims_with_delete_claim() -> None:
     storage = {"claim": True, "size": "1Gi"}
     deleted, kept = (
         {**LLAMA, "name": name, "replicas": 1, "route": {"path": f"/{name}"}, "storage": {**storage, **options}} for name, options in GIVEN_UP.items()
@@ -147,7 +147,7 @@ def test_a_teardown_names_the_claims_that_go_with_their_servers() -> None:
     assert with_services(planned, "b")["record"]["given_up"] == [] and with_services(planned, "a")["record"]["given_up"] == ["a-weights"]
 
 
-def test_services_stay_if_the_file_says_so_and_other_objects_are_pruned() -> None:
+def test_prune_services_false_keeps_services_and_prunes_other_objects() -> None:
     both = user({**SIMULATOR, "name": "a", "route": {"path": "/a"}}, {**SIMULATOR, "name": "b", "route": {"path": "/b"}}, llm_d_monitoring=MONITORED)
     one = user({**SIMULATOR, "name": "a", "route": {"path": "/a"}}, llm_d_prune={"services": False})
     gone, _rest = moved(both, one)

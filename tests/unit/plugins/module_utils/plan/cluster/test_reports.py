@@ -21,14 +21,14 @@ FILE: dict[str, t.Any] = {
 HEAD = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "labels": {"b": "c"}}}
 
 
-def test_each_report_has_a_config_map_of_ours() -> None:
+def test_each_report_has_a_config_map_labeled_as_a_member_of_the_record() -> None:
     made = plan({**FILE, "llm_d_artifacts": {"config_map": True}, "llm_d_name_suffix": "two"})
     assert [each["metadata"]["name"] for each in made["reports"]["config_maps"]] == [f"{made['instance']}-report-{name}" for name in NAMES]
     assert all(each["metadata"]["labels"][MEMBER] == made["record"]["id"] for each in made["reports"]["config_maps"]), "the record finds it"
 
 
 @pytest.mark.parametrize("variables", [{}, {"llm_d_artifacts": {"config_map": True}, "llm_d_scope": "prerequisites"}])
-def test_there_is_none_without_the_option(variables: dict[str, t.Any]) -> None:
+def test_no_config_map_is_planned_without_the_option_or_for_prerequisites(variables: dict[str, t.Any]) -> None:
     assert plan({**FILE, **variables})["reports"]["config_maps"] == []
 
 
@@ -40,6 +40,6 @@ def test_files_that_exceed_a_config_map_are_omitted_and_named_in_an_annotation()
     assert with_files(HEAD, {"a": "x" * MOST}) == {**HEAD, "data": {"a": "x" * MOST}}
 
 
-def test_the_role_takes_these_names() -> None:
+def test_the_reports_role_accepts_the_names_of_all_reports() -> None:
     spec = yaml.safe_load((ROOT / "roles/reports/meta/argument_specs.yml").read_text(encoding="utf-8"))["argument_specs"]["main"]["options"]
     assert spec["reports_name"]["choices"] == list(NAMES)

@@ -110,7 +110,7 @@ def test_options_that_make_no_sense_are_refused(given: Facts, path: str, words: 
         through_the_filter(made(), {f"{PREFIX}{name}": value for name, value in given.items()})
 
 
-def test_the_text_is_what_kubectl_reads_and_the_lines_say_how() -> None:
+def test_the_rights_file_is_valid_yaml_and_its_lines_explain_its_use() -> None:
     file = rights_file(made(), chosen({"list_rights_token": True})[0])
     assert file["name"] == "rights-namespace.yml"
     assert list(yaml.safe_load_all(file["content"])) == written(made(), token=True)

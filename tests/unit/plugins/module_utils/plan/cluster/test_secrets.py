@@ -68,14 +68,14 @@ def test_a_token_with_more_than_the_token_is_refused_with_its_place(around: str)
 
 
 @pytest.mark.parametrize("around", ["{}\n", " {}", "{}\r\n", '"{}"', "'{}'", "\ufeff{}"])
-def test_a_registrys_credentials_have_nothing_around_them(around: str) -> None:
+def test_registry_credentials_with_surrounding_blanks_or_quotes_are_refused(around: str) -> None:
     both = {"registry": "r.example.com", "username": around.format("robot"), "password": around.format(PASSWORD)}
     text = refused(llm_d_image_pull_credentials=[both])
     assert "llm_d_image_pull_credentials[0].username: " in text and "llm_d_image_pull_credentials[0].password: " in text and PASSWORD not in text
 
 
 @pytest.mark.parametrize("password", ["p", "with 'quotes' within", '{\n  "type": "service_account"\n}', '"', "ümlaut", "a\"b'c"])
-def test_a_password_may_hold_anything(password: str) -> None:
+def test_a_registry_password_may_contain_any_characters(password: str) -> None:
     assert not refused(llm_d_image_pull_credentials=[{"registry": "gcr.io", "username": "_json_key", "password": password}])
 
 
@@ -89,7 +89,7 @@ def test_a_token_in_an_option_for_a_name_is_refused_and_not_shown(option: str, t
     assert not [part for part in (TOKEN, "a1a1", "b2b2", "c3c3") if part in text]
 
 
-def test_a_secret_of_the_users_own_goes_first() -> None:
+def test_a_secret_of_the_user_takes_precedence_over_the_created_one() -> None:
     model = {**GATED["model"], "token_secret": "gated", "token_key": "token"}
     planned = plan({**FILE, "llm_d_image_pull_secrets": ["theirs"], "llm_d_model_services": [{**GATED, "model": model}]})
     assert [(need["name"], need["key"]) for need in planned["preflight"]["named"]] == [("theirs", ".dockerconfigjson"), ("gated", "token")]

@@ -56,7 +56,7 @@ def test_a_flag_of_the_user_is_not_repeated() -> None:
     assert server(file_of(SQL, args=["--enable-lora", "--max-loras=4"]))["args"].count("--enable-lora") == 1
 
 
-def test_it_goes_to_the_servers_themselves_of_every_role() -> None:
+def test_adapters_are_loaded_at_the_engine_ports_of_decode_and_prefill_servers() -> None:
     """A decode server behind its routing sidecar listens on another port."""
     split = {"scheduler": {"preset": "disaggregated"}, "prefill": {}}
     (entry,) = plan(file_of(SQL, runtime=True, **split))["adapters"]
@@ -64,7 +64,7 @@ def test_it_goes_to_the_servers_themselves_of_every_role() -> None:
     assert plan(file_of(SQL, runtime=True, replicas=0))["adapters"] == []
 
 
-def test_the_schedule_of_the_warm_up_loads_them_again() -> None:
+def test_the_scheduled_warm_up_loads_adapters_again() -> None:
     scheduled = file_of(SQL, runtime=True, warmup={"schedule": "@hourly"})
     planned = plan(scheduled)
     options = json.loads(planned["services"][0]["warmup_job"]["options"])

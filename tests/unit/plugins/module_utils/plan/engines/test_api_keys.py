@@ -61,7 +61,7 @@ def test_servers_read_it_from_the_secret(file: Facts, variable: str, secret: Fac
     assert KEY not in json.dumps(planned) and base64.b64encode(KEY.encode()).decode() not in json.dumps(planned)
 
 
-def test_the_secret_is_ours_to_make_and_goes_with_its_variable() -> None:
+def test_the_secret_is_created_for_llm_d_api_key_and_removed_without_it() -> None:
     (made,) = secret_definitions(file_of(llm_d_api_key=KEY))
     assert made["metadata"]["name"] == "llm-d-api-key" and base64.b64decode(made["data"]["API_KEY"]).decode() == KEY
     assert "- Secret llm-d/llm-d-api-key with the key API_KEY; its value is written to no file" in exported(plan(file_of(llm_d_api_key=KEY)), [])["NEEDS.md"]
@@ -89,7 +89,7 @@ def test_a_secret_of_the_users_own_has_to_be_there_and_may_be_read() -> None:
 @pytest.mark.parametrize(
     ("file", "secret"), [(named({**VLLM, "model": ADAPTED, "warmup": WARM}), THEIRS), (file_of(llm_d_api_key=KEY), OURS), (file_of(), None)]
 )
-def test_everything_that_asks_a_server_knows_the_secret(file: Facts, secret: Facts | None) -> None:
+def test_every_client_of_a_server_gets_the_api_key_secret(file: Facts, secret: Facts | None) -> None:
     planned = plan(file)
     servers = [each["replicas"] for each in targets.servers(planned)]
     servers += [entry for module in ("warmups", "adapters") for each in planned[module] for entry in each["replicas"]]
@@ -101,7 +101,7 @@ def test_everything_that_asks_a_server_knows_the_secret(file: Facts, secret: Fac
     assert [entry["api_key_secret"] for entry in through_the_gateway] == [secret, secret]
 
 
-def test_a_key_of_the_gateway_goes_before_it_in_a_benchmark() -> None:
+def test_an_api_key_of_the_benchmark_replaces_the_secret() -> None:
     (run,) = benchmark_runs.runs(plan(file_of(llm_d_api_key=KEY, llm_d_benchmark={"api_key": "sk-of-the-gateway"})))
     assert run["api_key_secret"] is None
 
@@ -163,7 +163,7 @@ def test_no_key_that_a_request_cannot_carry(value: t.Any) -> None:
 @pytest.mark.parametrize(
     ("file", "secret"), [(file_of(SIM, llm_d_api_key=KEY), OURS), (file_of(VLLM, {"type": "sglang"}, llm_d_api_key=KEY), OURS), (named(SIM), THEIRS)]
 )
-def test_where_servers_ask_for_no_key_the_gateway_may(file: Facts, secret: Facts) -> None:
+def test_servers_without_key_support_get_none_while_gateway_clients_keep_it(file: Facts, secret: Facts) -> None:
     planned = plan(file)
     service, name = planned["services"][0], file["llm_d_model_services"][0]["name"]
     assert [note for note in service["scheduler"]["notes"] if note.startswith(f"{name}: its servers answer without the API key, since")]
@@ -175,7 +175,7 @@ def test_where_servers_ask_for_no_key_the_gateway_may(file: Facts, secret: Facts
     assert not [right for right in rights if right["resource"] == "pods/portforward"], "its servers are reached through the proxy of the API server"
 
 
-def test_a_picker_that_asks_servers_without_a_key_is_named() -> None:
+def test_an_endpoint_picker_that_queries_servers_without_a_key_is_noted() -> None:
     plugins = [{"type": "models-data-source"}, {"type": "models-data-extractor"}, {"type": "queue-scorer"}]
     profiles = [{"name": "default", "plugins": [{"pluginRef": "queue-scorer"}]}]
     layer = {"sources": [{"pluginRef": "models-data-source", "extractors": [{"pluginRef": "models-data-extractor"}]}]}

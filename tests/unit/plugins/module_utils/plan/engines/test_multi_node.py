@@ -74,7 +74,7 @@ def test_all_accelerators_of_a_group_are_used_once(nodes: int, local: int, repli
     assert (needed["replicas"], needed["nodes"], needed["containers"][0]["limits"]["nvidia.com/gpu"]) == (replicas * nodes, nodes, str(local))
 
 
-def test_a_group_of_simulators_is_one_server() -> None:
+def test_a_simulator_on_several_nodes_is_one_leader_worker_set() -> None:
     planned = plan(file_of(simulated()))
     service = planned["services"][0]
     server, worker = service["server"], service["server"]["worker"]
@@ -90,7 +90,7 @@ def test_a_group_of_simulators_is_one_server() -> None:
     assert main(shared)["resources"]["limits"] == main(shared["worker"])["resources"]["limits"] == {"nvidia.com/gpu": 2}
 
 
-def test_the_model_stands_first_and_without_its_flag() -> None:
+def test_vllm_serve_gets_the_model_as_first_argument_without_a_flag() -> None:
     """Some versions of `vllm serve` reject --model."""
     for way in ("pipeline", "expert"):
         server = plan(file_of(spanning(across_nodes=way)))["services"][0]["server"]
@@ -144,7 +144,7 @@ def test_the_longest_name_fits_all_labels_of_its_pods() -> None:
     assert len(f"{server['name']}-999-0123456789") == 63
 
 
-def test_another_number_of_nodes_leaves_nothing_behind() -> None:
+def test_a_change_between_one_and_several_nodes_prunes_the_old_workload() -> None:
     one, several = file_of(big(accelerator={})), file_of(big())
     assert DEPLOYMENT in [(kind, name) for _version, kind, _namespace, name in pruned(definitions(plan(one)), plan(several))]
     assert LEADER_WORKER_SET in [(kind, name) for _version, kind, _namespace, name in pruned(definitions(plan(several)), plan(one))]
@@ -165,7 +165,7 @@ def prerequisites(*services: Facts, **variables: t.Any) -> Facts:
     return plan(file_of(*services, **variables))["prerequisites"]
 
 
-def test_it_is_installed_where_a_service_needs_it_and_nowhere_else() -> None:
+def test_leader_worker_set_is_installed_only_when_needed_or_requested() -> None:
     without = prerequisites(big(accelerator={}))
     assert without["leader_worker_set"] is None and not [bundle for bundle in without["crds"] if bundle["name"] == "leader-worker-set"]
     assert "lws-system" not in [item["name"] for item in without["namespaces"]]

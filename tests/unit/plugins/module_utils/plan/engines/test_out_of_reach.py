@@ -26,7 +26,7 @@ def refusals(engine: str, *arguments: str, **options: t.Any) -> list[tuple[str, 
 
 
 @pytest.mark.parametrize(("engine", "flag"), [(engine, flag) for engine, flags in OUT_OF_REACH.items() for flag in flags])
-def test_each_is_refused_with_what_to_write(engine: str, flag: str) -> None:
+def test_each_argument_that_hides_a_server_is_refused_with_a_remedy(engine: str, flag: str) -> None:
     values = {"host": "127.0.0.1", "hostname": "localhost", "api-server-count": "0", "nnodes": "2", "node-rank": "1"}
     takes_none = vllm.options("0.30.0").get(f"--{flag}") if engine == "vllm" else None
     value = values.get(flag, "" if engine == "sglang" and not sglang.options("0.5.20").get(flag, "=") or (takes_none and takes_none.count == "0") else "x")
@@ -51,7 +51,7 @@ def test_each_is_refused_with_what_to_write(engine: str, flag: str) -> None:
         ("simulator", ["--self-signed-certs=false"]),
     ],
 )
-def test_values_that_change_nothing_are_taken(engine: str, arguments: list[str]) -> None:
+def test_values_that_keep_a_server_reachable_are_accepted(engine: str, arguments: list[str]) -> None:
     assert refusals(engine, *arguments) == []
 
 
@@ -97,5 +97,5 @@ def test_the_variable_with_the_address_of_tgi_is_checked(value: str, refused: bo
     assert not refused or value not in str(reported[0])
 
 
-def test_each_engine_has_a_table() -> None:
+def test_each_engine_has_a_table_of_refused_arguments() -> None:
     assert set(OUT_OF_REACH) == set(ENGINE_DEFAULTS)

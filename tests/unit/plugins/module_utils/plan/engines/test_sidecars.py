@@ -46,7 +46,7 @@ def precise(release: str, uri: str, **variables: object) -> dict[str, t.Any]:
 
 
 @pytest.mark.parametrize(("uri", "model"), [("hf://org/m", "org/m"), ("pvc://claim/deep/m", "/models/deep/m"), ("file:///models/m", "/models/m")])
-def test_a_tokenizer_is_loaded_from_where_the_weights_are_and_events_name_what_clients_ask_for(uri: str, model: str) -> None:
+def test_the_tokenizer_uses_the_weights_and_events_use_the_served_name(uri: str, model: str) -> None:
     images = {"llm_d_images": {"tokenizer": "acme/tokenizer:v1"}}
     old, new = (plan(precise(release, uri, **images))["services"][0] for release in ("scheduler-0.7", "router-0.10"))
     assert f"modelName: {model}" in old["scheduler"]["config"] and f"modelName: {model}" in new["scheduler"]["config"]
@@ -69,7 +69,7 @@ def test_a_file_uri_without_an_image_for_the_tokenizer_is_refused() -> None:
 
 
 @pytest.mark.parametrize("release", ["scheduler-0.7", "router-0.10"])
-def test_a_tokenizer_takes_the_resources_that_the_user_gives_it(release: str) -> None:
+def test_tokenizer_resources_of_the_user_replace_the_default(release: str) -> None:
     usual, small = precise(release, "hf://org/m"), precise(release, "hf://org/m")
     small["llm_d_model_services"][0]["scheduler"]["tokenizer_resources"] = {"requests": {"cpu": "50m"}}
     resources = [sidecars(plan(made)["services"][0]["scheduler"])[0]["resources"] for made in (usual, small)]

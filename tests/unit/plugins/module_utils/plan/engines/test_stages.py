@@ -52,7 +52,7 @@ def values(server: Facts, *names: str) -> list[str | None]:
     return [env.get(name) for name in names]
 
 
-def test_prefill_servers_have_what_is_theirs_and_decode_servers_stay() -> None:
+def test_prefill_options_change_prefill_servers_and_no_decode_servers() -> None:
     before, (decode, prefill) = stages(), stages(SHAPE)
     assert decode == before[0] and prefill["replicas"] == 4
     server = main(prefill)

@@ -238,7 +238,7 @@ def test_the_endpoint_picker_reads_the_metrics_of_the_engine(engine: str, line: 
     assert [source["pluginRef"] for source in section["sources"]] == ["metrics-data-source"]
 
 
-def test_own_plugins_get_the_metrics_of_the_engine_too_unless_they_say_which() -> None:
+def test_plugins_of_the_user_read_the_metrics_of_the_engine() -> None:
     mine = {"plugins": [{"type": "queue-scorer"}, {"type": "max-score-picker"}, {"type": "single-profile-handler"}]}
     mine["profiles"] = [{"name": "default", "plugins": [{"pluginRef": "queue-scorer"}, {"pluginRef": "max-score-picker"}]}]
     assert "tgi_queue_size" in planned("tgi", scheduler=mine)["scheduler"]["config"]
@@ -418,7 +418,7 @@ def test_warnings_about_an_engine_are_in_the_notes() -> None:
     assert "the effect of the warm-up cannot be checked" in planned("triton", warmup=warmed)["scheduler"]["notes"][1]
 
 
-def test_alerts_and_autoscalers_go_by_what_the_engine_exports() -> None:
+def test_alerts_and_autoscalers_use_metrics_that_the_engine_exports() -> None:
     scaling = {"provider": "keda", "max": 3, "prometheus": "http://p:9090", "metrics": {"requests_per_second": 2, "queue": 5}}
     service = plan({**file_of("sglang", autoscaling=scaling), "llm_d_monitoring": {"alerts": True, "scrape": True}})["services"][0]
     text = json.dumps([service["server"]["autoscaling"], service["alerts"]])
@@ -433,7 +433,7 @@ def test_alerts_and_autoscalers_go_by_what_the_engine_exports() -> None:
     ]
 
 
-def test_every_option_is_one_of_some_engine() -> None:
+def test_every_option_belongs_to_an_engine_and_all_have_model_and_port() -> None:
     for name, facts in ENGINE_DEFAULTS.items():
         assert {*facts["flags"], *facts["file"]} <= set(OPTIONS) and has(name, "model") and has(name, "port")
     assert with_option("data") == "vllm or sglang" and all(with_option(option) for option in OPTIONS)

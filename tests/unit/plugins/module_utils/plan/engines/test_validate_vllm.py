@@ -232,7 +232,7 @@ def test_servers_get_arguments_as_they_are_written(nodes: int) -> None:
     assert not server["worker"] or main(server["worker"])["args"] == [], "with Ray a worker serves nothing by itself"
 
 
-def test_a_port_that_the_sidecar_takes_is_not_the_servers_however_it_is_written() -> None:
+def test_a_port_argument_that_the_sidecar_uses_is_replaced_for_the_server() -> None:
     prefill = {"replicas": 1}
     service = {"name": "a", "model": {"uri": "hf://org/model"}, "accelerator": {"vendor": "nvidia", "per_replica": 1}, "prefill": prefill}
     made = plan(file_of({**service, "scheduler": {"preset": "disaggregated"}, "engine": {"args": ["--port=8000", "--seed=1"]}}))["services"][0]["server"]
@@ -273,7 +273,7 @@ def test_json_that_replaces_what_the_scheduler_needs_is_refused_whole_or_in_part
         ("precise_prefix", [f"--kv-events-config.{part}" for part in ("enable_kv_cache_events=true", "publisher=zmq", "topic=kv@$(POD_IP):8000@org/model")]),
     ],
 )
-def test_json_with_all_that_the_scheduler_needs_is_taken(preset: str, arguments: list[str]) -> None:
+def test_json_arguments_that_fit_the_scheduler_are_accepted_and_merged(preset: str, arguments: list[str]) -> None:
     assert refusals({"engine": {"args": arguments}, "scheduler": {"preset": preset}}) == []
     (made,) = plan(file_of({"engine": {"args": arguments}, "scheduler": {"preset": preset}}))["services"]
     name = arguments[0].partition(".")[0]

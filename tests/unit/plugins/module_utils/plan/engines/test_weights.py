@@ -57,7 +57,7 @@ def test_an_image_for_all_services_counts_as_ones_own() -> None:
     assert problems(made) and not problems({**made, "llm_d_images": {"vllm": "vllm/vllm-openai:v0.12.0"}})
 
 
-def test_a_loader_of_ones_own_takes_the_place_of_ours() -> None:
+def test_a_load_format_of_the_user_replaces_the_planned_one() -> None:
     args = pod(file_of("s3://bucket/m", engine={"args": ["--load-format=runai_streamer_sharded"]}))["containers"][0]["args"]
     assert [argument for argument in args if argument.startswith("--load-format")] == ["--load-format=runai_streamer_sharded"]
 
@@ -106,14 +106,14 @@ def test_the_class_and_the_mode_can_be_chosen() -> None:
     assert objects("claims", file_of("hf://o/m", storage={"size": "1Ti"})) == []
 
 
-def test_a_server_with_a_volume_of_one_node_makes_room_before_the_next_one_comes() -> None:
+def test_a_server_with_a_claim_of_one_node_stops_before_its_successor_starts() -> None:
     for storage, strategy in ((CLAIMED, {"maxSurge": 0, "maxUnavailable": 1}), ({"size": "80Gi"}, {"maxSurge": "25%", "maxUnavailable": 0})):
         made = file_of("hf://o/m", storage=storage, engine={"image": "mine/vllm-cpu:v1"}, accelerator={"vendor": "none"})
         deployment = next(item for item in objects("servers", made) if item["kind"] == "Deployment")
         assert deployment["spec"]["strategy"]["rollingUpdate"] == strategy
 
 
-def test_the_claim_stays_unless_it_is_given_up() -> None:
+def test_the_claim_is_kept_at_removal_unless_delete_claim_is_set() -> None:
     """The tasks of state absent delete the objects of both templates. The claim is only in the second. Pruning has a test of its own."""
     kept, given_up = (file_of("hf://o/m", storage={**CLAIMED, "delete_claim": value}) for value in (False, True))
     for made in (kept, given_up):

@@ -78,7 +78,7 @@ def file_of(release: str, scheduler: Facts, **engine: t.Any) -> Facts:
 @pytest.mark.parametrize("release", sorted(ROUTER))
 @pytest.mark.parametrize("engine", [{"block_size": 64}, {"block_size": 16}, {"env": {"PYTHONHASHSEED": "random"}}, {"args": [EVENTS, "--block-size=128"]}])
 @pytest.mark.parametrize("scheduler", [{"document": GUIDE}, {"preset": "precise_prefix", "scorers": {"precise_prefix": {"block_size": 32}}}])
-def test_the_router_takes_servers_of_any_block_size_and_seed(release: str, engine: Facts, scheduler: Facts) -> None:
+def test_router_release_lines_accept_servers_of_any_block_size_and_seed(release: str, engine: Facts, scheduler: Facts) -> None:
     assert problems(file_of(release, scheduler, **engine)) == []
 
 

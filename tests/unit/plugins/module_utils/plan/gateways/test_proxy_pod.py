@@ -81,7 +81,7 @@ def test_our_pull_secrets_stay_beside_what_is_added(provider: str) -> None:
         ("istio", {"create": False, "name": "theirs"}, "is of no use: someone else creates the Gateway. Take it out."),
     ],
 )
-def test_a_provider_that_takes_no_patch_refuses_additions(provider: str, gateway: Facts, reason: str) -> None:
+def test_proxy_additions_are_refused_for_providers_without_patches(provider: str, gateway: Facts, reason: str) -> None:
     file = file_of(provider, {**gateway, **ADDED})
     refusals = messages(file)
     assert list(refusals) == ["llm_d_gateway.container", "llm_d_gateway.pod"] and refusals["llm_d_gateway.pod"].startswith(reason), refusals

@@ -119,7 +119,7 @@ def test_configurations_are_what_the_operators_read() -> None:
     assert values["migManager"]["config"]["name"] == gpus["mig_manager"]["name"]
 
 
-def test_nodes_get_the_labels_that_choose_the_configuration_and_have_what_comes_of_it() -> None:
+def test_each_pool_has_its_configuration_labels_and_expected_resources() -> None:
     gpus = plan(file_of(A100, SLICED, PLAIN))["gpus"]
     pools = {pool["name"]: pool for pool in gpus["pools"]}
     assert pools["cut"]["labels"] == {"nvidia.com/mig.config": "cut", "nvidia.com/device-plugin.config": None}
@@ -137,7 +137,7 @@ def test_equal_slices_count_as_gpus() -> None:
 
 
 @pytest.mark.parametrize(("operator", "resource"), [("nvidia_olm", "nvidia.com/gpu"), ("amd", "amd.com/gpu"), ("gaudi", "habana.ai/gaudi")])
-def test_each_vendor_counts_accelerators_by_its_own_name(operator: str, resource: str) -> None:
+def test_accelerators_are_counted_by_the_resource_name_of_their_vendor(operator: str, resource: str) -> None:
     user = {"llm_d_platform": "openshift", "llm_d_gateway": {"provider": "openshift"}, "llm_d_image_registry": "r.example.com"}
     gpus = plan({**user, "llm_d_gpus": {"operator": operator, "pools": [PLAIN]}})["gpus"]
     assert gpus["pools"][0]["expected"] == [{"resource": resource, "count": 8}]
@@ -181,7 +181,7 @@ def test_an_adopted_operator_is_only_verified() -> None:
     assert not gpus["chart"] and not gpus["device_plugin"] and gpus["pools"][0]["labels"] == {} and gpus["ready"]["kind"] == "ClusterPolicy"
 
 
-def test_by_default_nothing_is_done() -> None:
+def test_no_gpu_operator_is_configured_by_default() -> None:
     gpus = plan({"llm_d_charts": CHARTS})["gpus"]
     assert not gpus["active"] and not gpus["subscriptions"] and not gpus["namespaces"]
 
@@ -226,7 +226,7 @@ def test_each_resource_of_a_pool_has_a_test_pod_on_its_nodes() -> None:
     assert checks["metrics"]["namespace"] == "gpu-operator" and [pool["cut"] for pool in checks["metrics"]["pools"]] == [True, False]
 
 
-def test_each_check_can_be_left_out() -> None:
+def test_each_gpu_check_can_be_switched_off() -> None:
     assert plan(file_of(A100, checks={"pods": False, "metrics": False}))["gpus"]["checks"] == {"pods": [], "templates": [], "metrics": None}
     assert plan(file_of(PLAIN, operator="none"))["gpus"]["checks"]["metrics"] is None
     openshift = {"llm_d_platform": "openshift", "llm_d_gateway": {"provider": "openshift"}}
@@ -238,7 +238,7 @@ def test_the_image_of_test_pods_is_listed_and_can_be_another() -> None:
     assert "acme/gpu:1" in needed(plan({**file_of(PLAIN), "llm_d_images": {"gpu_test": "acme/gpu:1"}}))["images"]
 
 
-def test_every_image_of_the_chart_comes_from_the_registry_and_is_listed() -> None:
+def test_every_image_of_the_operator_chart_uses_the_registry_and_is_listed() -> None:
     file = {**file_of(SLICED), "llm_d_image_registry": "r.example.com/all", "llm_d_image_pull_secrets": ["mirror"]}
     planned = plan(file)
     values, listed = planned["gpus"]["chart"]["values"], needed(planned)["images"]

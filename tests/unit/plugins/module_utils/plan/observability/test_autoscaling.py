@@ -48,7 +48,7 @@ def test_an_autoscaler_owns_the_number_of_replicas(provider: str) -> None:
     assert kinds == {"hpa": {"HorizontalPodAutoscaler"}, "keda": {"ScaledObject"}, "external": set()}[provider]
 
 
-def test_a_fixed_number_is_sent_and_is_one_where_none_is_written() -> None:
+def test_replicas_without_an_autoscaler_are_fixed_and_default_to_one() -> None:
     for options, wanted in (({}, 1), ({"replicas": 4}, 4), ({"replicas": 0}, 0)):
         assert objects(file_of(None, **options))[("Deployment", "sim-decode")]["spec"]["replicas"] == wanted
 
@@ -72,7 +72,7 @@ def test_a_scaled_object_has_the_same_bounds_and_patience() -> None:
     assert spec["advanced"]["horizontalPodAutoscalerConfig"]["behavior"] == behavior
 
 
-def test_each_metric_has_its_question_for_prometheus() -> None:
+def test_each_autoscaling_metric_has_its_promql_query() -> None:
     idle = f"or sum(vllm:num_requests_running{{{PODS}}}) * 0"
     assert query("queue") == (f"sum(vllm:num_requests_waiting{{{PODS}}})", "AverageValue")
     assert query("requests") == (f"sum(vllm:num_requests_running{{{PODS}}})", "AverageValue")
@@ -118,7 +118,7 @@ def test_prefill_and_decode_are_scaled_apart() -> None:
     assert fixed[("Deployment", "sim-prefill")]["spec"]["replicas"] == 2 and ("ScaledObject", "sim-prefill") not in fixed
 
 
-def test_the_last_server_goes_and_comes_again_by_what_the_endpoint_picker_has() -> None:
+def test_scaling_to_and_from_zero_follows_endpoint_picker_metrics() -> None:
     made = file_of({**KEDA, "min": 0, "metrics": {"queue": 5, "ttft_p99": 2}, "idle_seconds": 150}, llm_d_release="scheduler-0.7")
     spec = objects(made)[("ScaledObject", "sim-decode")]["spec"]
     assert (spec["minReplicaCount"], spec["maxReplicaCount"], spec["cooldownPeriod"], spec["pollingInterval"]) == (0, 6, 30, 5), (
@@ -231,13 +231,13 @@ def test_invalid_autoscaling_options_are_refused_with_their_path_and_a_fix(case:
 
 
 @pytest.mark.parametrize(("idle", "interval", "cooldown"), [(240, 60, 0), (120, 30, 0), (150, 37, 2), (None, 240, 0)])
-def test_idle_seconds_that_can_be_observed_are_taken(idle: int | None, interval: int, cooldown: int) -> None:
+def test_idle_seconds_that_the_scrape_interval_can_observe_are_accepted(idle: int | None, interval: int, cooldown: int) -> None:
     made = file_of({**KEDA, "min": 0, "idle_seconds": idle}, llm_d_monitoring={"interval": interval})
     assert objects(made)[("ScaledObject", "sim-decode")]["spec"]["cooldownPeriod"] == cooldown
 
 
 @pytest.mark.parametrize("scaling", [HPA, {"provider": "external"}])
-def test_servers_that_may_become_several_need_a_claim_that_takes_several(scaling: Facts) -> None:
+def test_a_service_that_scales_out_needs_a_claim_for_several_pods(scaling: Facts) -> None:
     stored = {"storage": {"claim": True, "size": "50Gi"}}
     (problem,) = problems(file_of(scaling, LLAMA, **stored))
     assert problem.path == "llm_d_model_services[0].storage.access_mode"

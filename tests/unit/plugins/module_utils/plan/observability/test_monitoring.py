@@ -134,7 +134,7 @@ SCHEDULED: list[Facts] = [{}, {"preset": "balanced"}, GATED, FLOWING, DETECTING,
 
 @pytest.mark.parametrize("line", sorted(RELEASES))
 @pytest.mark.parametrize("scheduler", SCHEDULED)
-def test_every_metric_of_a_panel_is_one_of_the_release_line(scheduler: Facts, line: str) -> None:
+def test_every_metric_of_a_panel_is_exported_by_the_release_line(scheduler: Facts, line: str) -> None:
     if problems(user({**VLLM, "scheduler": scheduler}, line, **BOTH)):
         assert not line.startswith("router")
         return
@@ -179,7 +179,7 @@ def test_the_metric_of_another_image_is_queried() -> None:
     assert panels(planned)["KV cache use"] == ['avg by (pod) (my:kv{namespace="llm-d",pod=~"sim-decode-[0-9a-z]+-[0-9a-z]{5}",kind="a"})']
 
 
-def test_claims_ask_what_alerts_and_panels_show() -> None:
+def test_monitoring_claims_send_the_queries_of_alerts_and_panels() -> None:
     planned = service(SIM, **BOTH)
     assert service(SIM, alerts=True, dashboards=["grafana"])["queried"] == {"alerts": [], "dashboards": []}, "no Prometheus is named"
     queried = {entry["title"]: [query["expr"] for query in entry["queries"]] for entry in planned["queried"]["dashboards"]}

@@ -53,12 +53,12 @@ def leaves(value: t.Any, path: str) -> dict[str, t.Any]:
     return {place: leaf for key, item in value.items() for place, leaf in leaves(item, f"{path}.{key}").items()}
 
 
-def test_every_chart_that_can_come_from_elsewhere_takes_values() -> None:
+def test_every_chart_of_llm_d_charts_accepts_values() -> None:
     assert FILES.keys() == CHARTS.keys() == (VARIABLES["llm_d_chart_values"].options or {}).keys()
 
 
 @pytest.mark.parametrize("key", FILES)
-def test_values_are_merged_at_any_depth_and_ours_stay(key: str) -> None:
+def test_user_values_are_merged_at_any_depth_and_planned_values_remain(key: str) -> None:
     ours = chart(key, {})["values"]
     within = next((name for name, value in ours.items() if isinstance(value, dict) and value), None)
     own = {"theirs": {"limits": [1]}, **({within: {"theirs": {"cpu": None}}} if within else {})}
@@ -70,7 +70,7 @@ def test_values_are_merged_at_any_depth_and_ours_stay(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", FILES)
-def test_each_value_of_the_plan_is_refused_at_its_path(key: str) -> None:
+def test_user_values_that_the_plan_sets_are_refused_at_their_path(key: str) -> None:
     ours = leaves(chart(key, {})["values"], "")
     for path, value in ours.items():
         other: t.Any = {"x": 1} if not isinstance(value, dict) else "x"
@@ -107,7 +107,7 @@ def test_the_option_that_decides_is_named(key: str, values: Facts, path: str, fi
         ("microk8s", "/var/snap/microk8s/common/run/containerd.sock", 4),
     ],
 )
-def test_the_toolkit_finds_the_containerd_of_a_platform_and_the_user_may_say_otherwise(platform: str, socket: str, count: int) -> None:
+def test_the_toolkit_gets_the_containerd_socket_of_the_platform_or_the_user(platform: str, socket: str, count: int) -> None:
     def toolkit(values: Facts, **options: t.Any) -> Facts:
         file = file_of("gpu_operator", values, llm_d_platform=platform, **options)
         return dict(plan(file)["gpus"]["chart"]["values"]["toolkit"])
@@ -123,7 +123,7 @@ def test_the_toolkit_finds_the_containerd_of_a_platform_and_the_user_may_say_oth
     assert "env" not in plan(file_of("gpu_operator", {}))["gpus"]["chart"]["values"]["toolkit"]
 
 
-def test_a_chart_that_is_not_installed_takes_no_values() -> None:
+def test_values_for_a_chart_that_is_not_installed_are_refused() -> None:
     unused = "is of no use: this file installs no such chart. "
     assert messages(file_of("envoy_gateway", {}) | {"llm_d_chart_values": {"istio": {"a": 1}, "kgateway": {}}}) == {
         "llm_d_chart_values.istio": f"{unused}Take it out, or write values for envoy_gateway."

@@ -54,7 +54,7 @@ def text(made: Facts) -> str:
         {"llm_d_model_services": [FULL, YAK], "llm_d_gateway": {"provider": "agentgateway", "name": "entrance"}},
     ],
 )
-def test_the_suffix_is_at_every_name_and_changes_nothing_else(variables: Facts) -> None:
+def test_the_suffix_is_appended_to_every_name_and_changes_nothing_else(variables: Facts) -> None:
     gateway = variables.get("llm_d_gateway", {}).get("name") or ("llm-d-gateway-istio" if "llm_d_gateway" in variables else "llm-d-gateway")
     renamed = re.sub(rf"zoo|yak|perch|barn|{gateway}", lambda match: f"{match.group(0)}-blue", text(file_of(**variables)))
     renamed = renamed.replace('part-of": "llm-d"', 'part-of": "llm-d-blue"').replace('"llm-d-model-token"', '"llm-d-blue-model-token"')
@@ -133,7 +133,7 @@ def test_weights_that_name_no_service_are_reported_at_their_path(weights: Facts,
     assert problem.path == f"llm_d_model_services[0].route.weights{place}" and words in str(problem)
 
 
-def test_shared_requests_go_to_the_service_in_front_of_servers_where_there_is_no_pool() -> None:
+def test_shared_routes_lead_to_the_service_where_routes_use_no_pool() -> None:
     yak = {**YAK, "service": {"name": "barn", "port": 81}}
     made = file_of(llm_d_model_services=[FULL, yak], llm_d_gateway={"provider": "envoy_gateway", "connection": "ext_proc"}, **{SUFFIX: "-blue"})
     rules = {item["metadata"]["name"]: item["spec"]["rules"] for item in definitions(plan(made)) if item["kind"] == "HTTPRoute"}
@@ -195,7 +195,7 @@ def test_only_objects_of_the_endpoint_picker_move_to_the_scheduler_namespace(var
     assert apart - beside == {(kind, name, "pickers") for kind, name in own | moved} | made
 
 
-def test_each_finds_the_other() -> None:
+def test_endpoint_picker_and_servers_reference_each_other_across_namespaces() -> None:
     planned = plan(user(PRECISE, **WATCHED, **APART))
     items = {(item["kind"], item["metadata"]["name"]): item for item in definitions(planned)}
     (service,) = planned["services"]
@@ -247,7 +247,7 @@ def test_claims_and_preflight_have_the_namespace_of_the_endpoint_picker() -> Non
     assert targets.services(standalone)[0]["address"]["namespace"] == "pickers"
 
 
-def test_the_warm_up_stays_with_the_servers_and_shares_are_counted_by_the_endpoint_pickers() -> None:
+def test_warm_up_stays_with_servers_and_shares_are_measured_at_endpoint_pickers() -> None:
     planned = plan(user(FULL, YAK, **APART))
     job = {(item["kind"], item["metadata"]["namespace"]) for item in definitions(planned) if item["metadata"]["name"] == "zoo-warmup"}
     assert job == {(kind, "llm-d") for kind in ("ServiceAccount", "Role", "RoleBinding", "ConfigMap", "CronJob")}

@@ -87,7 +87,7 @@ def test_fields_that_the_plan_decides_are_refused_at_their_path(place: str, adde
     assert [problem.path for problem in problems(file_of(place, added))] == [f"{place}.{path}"]
 
 
-def test_a_gpu_test_stays_on_its_pool_and_requests_its_gpu() -> None:
+def test_changing_the_pool_or_gpu_limit_of_a_gpu_test_pod_is_refused() -> None:
     assert [problem.path for problem in problems(file_of(PLACES[3], {"pod": {"nodeSelector": {"pool": "x"}}}))] == ["llm_d_gpus.checks.pod.nodeSelector.pool"]
     other = {"container": {"resources": {"limits": {"nvidia.com/gpu": 2}}}}
     assert [problem.path for problem in problems(file_of(PLACES[3], other))] == ["llm_d_gpus.checks.container.resources.limits.nvidia.com/gpu"]

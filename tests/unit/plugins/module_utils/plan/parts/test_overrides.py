@@ -34,7 +34,7 @@ def weights(overrides: t.Any, service: int = 0) -> dict[str, float]:
     return {item["pluginRef"]: item["weight"] for item in config["schedulingProfiles"][0]["plugins"] if "weight" in item}
 
 
-def test_a_preset_replaces_how_to_decide_and_nothing_else() -> None:
+def test_a_preset_override_replaces_the_scorers_and_keeps_other_options() -> None:
     assert weights({}) == {"queue-scorer": 7, "kv-cache-utilization-scorer": 2, "prefix-cache-scorer": 3}
     assert weights({"one": {"preset": "queue"}}) == {"queue-scorer": 1}
     assert "--v=4" in plan(variables({"one": {"preset": "queue"}}))["services"][0]["scheduler"]["args"]

@@ -23,7 +23,7 @@ def service(element: Facts, **variables: t.Any) -> Facts:
     return t.cast(Facts, plan(user(element, **variables))["services"][0])
 
 
-def test_the_element_comes_first_at_any_depth_and_lists_are_its_own() -> None:
+def test_service_options_override_the_profile_and_replace_its_lists() -> None:
     part = {"replicas": 2, "engine": {"args": ["--a"], "max_num_seqs": 4, "env": {"A": "1"}}, "labels": {"team": "a"}}
     made = over_profile({"name": "x", "profile": "p", "engine": {"args": ["--b"], "env": {"B": "2"}}, "labels": None}, {"p": part})
     assert made == {
@@ -45,7 +45,7 @@ def test_a_preset_of_the_service_replaces_how_the_profile_decides_and_not_how_it
 
 @pytest.mark.parametrize("name", PROFILES)
 @pytest.mark.parametrize("release", RELEASES)
-def test_each_profile_of_ours_is_what_it_says(name: str, release: str) -> None:
+def test_each_built_in_profile_equals_its_options_written_in_the_service(name: str, release: str) -> None:
     element = {**VLLM, "profile": name, **({"model": {"served_name": "m"}} if name == "simulated" else {})}
     bare = {key: value for key, value in element.items() if key != "profile"}
     if mistakes := problems(user({**bare, **PROFILES[name]}, llm_d_release=release)):
@@ -57,7 +57,7 @@ def test_each_profile_of_ours_is_what_it_says(name: str, release: str) -> None:
     assert name == "simulated" or made != plan(user(bare, llm_d_release=release))
 
 
-def test_ours_can_be_replaced() -> None:
+def test_a_profile_of_the_user_replaces_a_built_in_profile() -> None:
     assert service({**VLLM, "profile": "throughput"}, llm_d_profiles={"throughput": {"replicas": 5}})["server"]["replicas"] == 5
 
 

@@ -86,7 +86,7 @@ def test_every_version_of_vllm_knows_the_flag(version: str) -> None:
 
 
 @pytest.mark.parametrize("provider", GATEWAY_PROVIDERS)
-def test_a_gateway_is_traced_or_a_warning_says_that_it_is_not(provider: str) -> None:
+def test_a_gateway_without_tracing_is_warned_about(provider: str) -> None:
     platform = (GATEWAY_PROVIDERS[provider]["platforms"] or ["kubernetes"])[0]
     gateway = {"provider": provider, **({"name": "theirs"} if provider == "none" else {})}
     made = planned(VLLM, llm_d_gateway=gateway, llm_d_platform=platform)
@@ -120,7 +120,7 @@ def test_lines_that_begin_a_trace_of_their_own_are_named(line: str, joins: bool)
     assert any(f"an endpoint picker of {line} begins a trace of its own" in text for text in warnings) == (not joins)
 
 
-def test_servers_that_send_nothing_are_named() -> None:
+def test_model_servers_that_send_no_spans_are_warned_about() -> None:
     made = planned(VLLM, SIM)
     assert any("the model servers of sim send no spans" in text for text in made["gateway"]["warnings"])
     server = made["services"][1]["server"]
@@ -146,7 +146,7 @@ def test_servers_that_send_nothing_are_named() -> None:
         ("user:secret@otel-collector:4317", "is not HOST:PORT"),
     ],
 )
-def test_an_endpoint_to_which_nothing_can_be_sent_is_refused(endpoint: str, words: str) -> None:
+def test_an_unusable_collector_endpoint_is_refused(endpoint: str, words: str) -> None:
     mistakes = problems({"llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_services": [VLLM], "llm_d_tracing": {"endpoint": endpoint}})
     assert [problem.path for problem in mistakes] == ["llm_d_tracing.endpoint"] and words in str(mistakes[0])
 

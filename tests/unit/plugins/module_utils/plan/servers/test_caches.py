@@ -46,7 +46,7 @@ def variables(cache: Facts, **service: t.Any) -> Facts:
     return {item["name"]: item.get("value") or tuple(item["valueFrom"]["secretKeyRef"].values()) for item in env if item["name"] not in before}
 
 
-def test_without_tiers_nothing_changes() -> None:
+def test_a_service_without_cache_tiers_gets_no_cache_settings() -> None:
     assert flags(None) == flags({}) == [] and not variables({})
     assert [volume["name"] for volume in pod({})["volumes"]] == ["model-cache", "shared-memory"]
 
@@ -93,7 +93,7 @@ def test_lmcache_has_memory_and_a_disk() -> None:
     }
 
 
-def test_each_process_of_lmcache_has_its_share_of_the_pod() -> None:
+def test_lmcache_sizes_are_divided_among_the_processes_of_a_pod() -> None:
     env = variables({"cpu_size": "8Gi", "disk": {"size": "100Gi"}}, accelerator={"per_replica": 4})
     assert env["LMCACHE_MAX_LOCAL_CPU_SIZE"] == "2" and env["LMCACHE_MAX_LOCAL_DISK_SIZE"] == "22.5"
 
@@ -254,7 +254,7 @@ def test_the_objects_have_only_fields_that_kubernetes_knows() -> None:
         assert client.sanitize_for_serialization(again) == item
 
 
-def test_the_server_goes_with_its_service_or_its_block() -> None:
+def test_a_cache_server_removed_from_the_file_is_pruned_without_its_claim() -> None:
     kinds = [("networking.k8s.io/v1", "NetworkPolicy"), ("apps/v1", "Deployment"), ("v1", "Service")]
     shared = {**SERVER, "server": {"size": "1Gi", "persistence": {"size": "3Gi"}}}
     there = definitions(plan(file_of({"cpu_size": "8Gi", "shared": shared})))
@@ -358,7 +358,7 @@ def test_an_image_of_ones_own_may_have_lmcache(own: Facts) -> None:
     assert not problems({**file_of(DISK, **AMD, **own), **images})
 
 
-def test_the_size_on_accelerators_goes_with_transfers() -> None:
+def test_device_size_is_accepted_with_disaggregated_serving() -> None:
     assert not problems(file_of({"device_size": "9Gi"}, **APART))
 
 

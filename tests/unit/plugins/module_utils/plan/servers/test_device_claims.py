@@ -52,7 +52,7 @@ def test_another_claim_has_another_name() -> None:
     assert names[0] == names[2] != names[1] and all(name.startswith("a-decode-") for name in names)
 
 
-def test_a_template_of_the_user_is_taken_as_it_is() -> None:
+def test_a_claim_template_of_the_user_is_referenced_and_not_created() -> None:
     file = file_of({"template": "mine"})
     assert made(file) == [] and spec(plan(file)["services"][0]["server"])["resourceClaims"] == [{"name": "accelerators", "resourceClaimTemplateName": "mine"}]
 
@@ -65,7 +65,7 @@ def test_stages_and_nodes_claim_for_themselves() -> None:
     assert spec(groups)["resourceClaims"] == spec(groups["worker"])["resourceClaims"] and main(groups["worker"])["resources"]["claims"]
 
 
-def test_without_a_claim_nothing_changes() -> None:
+def test_claims_and_their_permissions_are_planned_only_when_configured() -> None:
     server = plan(file_of())["services"][0]["server"]
     assert made(file_of()) == [] and "resourceClaims" not in spec(server) and main(server)["resources"]["limits"] == {"nvidia.com/gpu": 1}
     rights = [right for right in plan(file_of(CLAIM))["preflight"]["rights"] if right.get("group") == "resource.k8s.io"]

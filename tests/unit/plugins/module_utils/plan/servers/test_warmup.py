@@ -62,7 +62,7 @@ def test_prefill_servers_are_warmed_as_well() -> None:
 
 
 @pytest.mark.parametrize("service", [{**SIM, "warmup": None}, {**SIM, "replicas": 0}])
-def test_without_prompts_or_servers_there_is_nothing_to_do(service: Facts) -> None:
+def test_no_warm_up_is_planned_without_prompts_or_servers(service: Facts) -> None:
     assert plan(file_of(service))["warmups"] == []
 
 
@@ -131,6 +131,6 @@ def test_one_switch_is_reported_for_events_and_for_the_warm_up() -> None:
     assert {problem.path for problem in problems(file_of(service))} == {f"{PLACE}.engine.prefix_caching"}
 
 
-def test_a_simulator_whose_cache_is_off_is_reported_once_where_events_need_it() -> None:
+def test_a_disabled_simulator_cache_is_reported_once_when_events_need_it() -> None:
     service = {**SIM, "warmup": None, "engine": {"type": "simulator", "args": ["--enable-kvcache=false"]}, "scheduler": {"preset": "precise_prefix"}}
     assert [problem.path for problem in problems({**file_of(service), "llm_d_release": "scheduler-0.7"})] == [f"{PLACE}.engine.args[0]"]

@@ -67,14 +67,14 @@ def test_a_scheduled_warm_up_is_planned_as_a_restricted_cron_job() -> None:
     assert mounted == {objects["ConfigMap"]["metadata"]["name"], objects["Secret"]["metadata"]["name"]}
 
 
-def test_prompts_that_a_secret_just_holds_are_taken() -> None:
+def test_prompts_that_just_fit_into_a_secret_are_accepted() -> None:
     full = {**WARMUP, "prompts": ["x" * (2**20 - 4)]}
     (made,) = plan(file_of({**SIM, "warmup": full}))["services"]
     assert len(base64.b64decode(made["warmup_job"]["prompts"]["prompts.json"])) == 2**20
     assert problems(file_of({**SIM, "warmup": {**full, "prompts": ["x" * 2**21], "schedule": None}})) == []
 
 
-def test_without_a_schedule_nothing_is_made() -> None:
+def test_no_cron_job_is_planned_without_a_schedule() -> None:
     assert made(file_of(SIM)) == {} and plan(file_of(SIM))["services"][0]["warmup_job"] is None
 
 
@@ -86,7 +86,7 @@ def test_kubernetes_has_every_field() -> None:
     assert unknown_fields(objects["CronJob"], "V1CronJob") == [".spec.jobTemplate.spec.template.spec.containers.images"]
 
 
-def test_the_account_finds_servers_and_reads_the_one_config_map_and_nothing_else() -> None:
+def test_the_account_may_only_list_pods_and_get_its_config_map() -> None:
     pods = {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}
     named = {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["more"], "verbs": ["get"]}
     assert made(file_of(SCHEDULED))["Role"]["rules"] == [pods, named]
@@ -126,7 +126,7 @@ def test_the_image_is_listed_mirrored_pinned_and_replaced() -> None:
     assert image(llm_d_images={"python": "acme/python:3"}) == "acme/python:3"
 
 
-def test_its_permissions_are_requested() -> None:
+def test_permissions_for_the_cron_job_and_its_secret_are_requested() -> None:
     def requested(service: Facts) -> set[tuple[str, str, str | None]]:
         return {(entry["verb"], entry["resource"], entry.get("name")) for entry in plan(file_of(service))["preflight"]["rights"]}
 
@@ -138,7 +138,7 @@ def test_its_permissions_are_requested() -> None:
 
 
 @pytest.mark.parametrize("after", [file_of(SIM), file_of({**SIM, "name": "other", "warmup": None}, llm_d_prune={"services": True})])
-def test_a_schedule_that_is_taken_out_goes_with_its_prompts(after: Facts) -> None:
+def test_a_removed_schedule_is_pruned_with_its_prompts_secret(after: Facts) -> None:
     there = with_secrets(plan(file_of(SCHEDULED)))
     gone = [kind for _version, kind, _namespace, name in pruned(there, plan(after)) if name == "sim-warmup"]
     assert sorted(gone) == sorted([*KINDS, "Secret"])
