@@ -57,4 +57,4 @@ def page() -> str:
 
 def _plain(text: str) -> str:
     """Ansible's markup as Markdown, without the collection's name."""
-    return re.sub(r"[BCIOVMP]\((?:llm_d\.inference\.)?((?:[^()#]|\([^()]*\))*)(?:#\w+)?\)", r"`\1`", text)
+    return re.sub(r"(?:RV|[BCIOVMP])\((?:llm_d\.inference\.)?((?:[^()#]|\([^()]*\))*)(?:#\w+)?\)", r"`\1`", text)

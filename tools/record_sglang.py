@@ -86,9 +86,10 @@ _HEAD = '''\
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options of SGLang's server in several versions, as they declare them. Data only; written by tools/record_sglang.py, not by hand.
+"""Options of SGLang's server in several versions, from their source. Data only; written by tools/record_sglang.py, not by hand.
 
-Under "" the options of all versions, under a version its additional ones. A final `=`: a value follows; `?`: the option itself decides; none: a flag.
+{version: names without dashes}. "" has the options that all versions share, a version has its additional ones. A name that ends in `=` takes a value; one that
+ends in `?` has a parser of its own (argparse action), which may take a value; all others are flags without a value.
 """
 
 from __future__ import annotations

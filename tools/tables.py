@@ -12,7 +12,7 @@ import urllib.parse
 from plugins.module_utils.diagnosis.catalog import CATALOG, LAYERS
 from plugins.module_utils.epp.catalog.presets import PRESETS, ROUND_ROBIN_NOTE
 from plugins.module_utils.plan.observability.alerts import TEXTS as ALERTS
-from plugins.module_utils.releases.deployed import ENGINE_DEFAULTS, FILE_VARIABLE, OPTIONS, WHOLE, picker_signals
+from plugins.module_utils.releases.deployed import ENGINE_DEFAULTS, FILE_VARIABLE, FULL_SUPPORT, OPTIONS, picker_signals
 from plugins.module_utils.releases.gateways import GATEWAY_API, GATEWAY_PROVIDERS, INFERENCE_EXTENSION_MINIMUM
 from plugins.module_utils.releases.lines import ACCELERATORS, LEADER_WORKER_SET, MINIMUM, RELEASES
 from plugins.module_utils.releases.pairs import PAIRS
@@ -317,7 +317,7 @@ def engines() -> str:
             ["metrics", *(code(row["metrics"]) for row in facts)],
             *([f"endpoint picker: {title}", *(code(picker_signals(name).get(signal)) for name in names)] for signal, title in _READ.items()),
             ["cached tokens in answers", *("yes" if row["cached_tokens"] else "no" for row in facts)],
-            ["separate prefill, KV events, several nodes", *("yes" if name in WHOLE else "refused" for name in names)],
+            ["separate prefill, KV events, several nodes", *("yes" if name in FULL_SUPPORT else "refused" for name in names)],
         ],
     )
     warnings = [f"- `{name}`: {row['warning']}." for name, row in ENGINE_DEFAULTS.items() if row["warning"]]

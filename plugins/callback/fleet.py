@@ -109,7 +109,7 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # Ansible has no type
                 _write(folder / "fleet.json", json.dumps(report, indent=2) + "\n")
                 _write(page, fleet.page(report))
             except OSError as error:
-                display.warning(f"Cannot write {error.filename2 or error.filename}: {error.strerror}. Check the owner and the contents of the folder.")
+                display.warning(f"Cannot write {error.filename2 or error.filename or page}: {error.strerror}. Check the owner and the contents of the folder.")
                 page = None
         pages = [str(page)] if page else []
         if page and (bucket := next((facts["inputs"]["artifacts_s3"] for facts in with_artifacts.values() if facts["inputs"].get("artifacts_s3")), None)):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: cluster_inventory
-short_description: Write an inventory to start from for a cluster
+short_description: Write a first inventory for a cluster
 version_added: 1.0.0
 author:
   - llm_d.inference contributors (@llm-d)
@@ -14,17 +14,18 @@ description:
   - Reads, without changing anything in the cluster, the platform, the Gateway API with its GatewayClasses and controllers, accelerators, StorageClasses, and
     the CRDs of the Prometheus operator and of LeaderWorkerSet.
   - Writes C(hosts) and C(group_vars/all/llm_d.yml) of an inventory that suits the cluster, with comments that say why each value is there.
-  - Where deployments of this collection run, it names them, and writes the file for a second one, with an instance and a namespace that are free. The
-    namespace is that of the context of the kubeconfig, where that is not V(default).
-  - Resources that the account may not list are named in a comment, and are not a failure.
-  - Never writes to a folder that exists. The folder appears complete, or not at all.
+  - The namespace in the file is that of the kubeconfig's context, unless that is V(default).
+  - If deployments of this collection run in the cluster, returns them, and writes the file for a second deployment, with an instance and a namespace that are
+    free. An account with permissions in one namespace only gets a free name suffix in that namespace instead.
+  - Resources that the account may not list are named in a comment of the file, and do not fail the task.
+  - Fails if the folder of the inventory exists. Creates it complete, or not at all.
 options:
   name:
     description: Name of the inventory, of letters, digits, C(-) and C(_).
     type: str
     required: true
   folder:
-    description: Folder of all inventories.
+    description: Folder in which the folder of this inventory is created.
     type: path
     default: inventories
 attributes:
@@ -66,13 +67,13 @@ lines:
   elements: str
   sample: ["platform:        kubernetes, kind, v1.34.0, 1 node", "accelerators:    none"]
 running:
-  description: The deployments of this collection that run in the cluster, in short.
+  description: The deployments of this collection that run in the cluster, each with the number of servers of its services.
   returned: success
   type: list
   elements: dict
   sample: [{instance: llm-d, namespace: llm-d, release: router-0.10, services: {sim: 3}}]
 next:
-  description: The playbook to run next. It is V(site) only where the cluster has no deployment of this collection that it could change.
+  description: The playbook to run next, V(site), or V(preflight) where deployments of this collection run, or where Deployments cannot be listed.
   returned: success
   type: str
   sample: site
@@ -101,20 +102,23 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 def problem(name: str, path: Path) -> str:
     """Why the inventory cannot be written; empty where it can."""
     if not NAME.fullmatch(name):
-        return f"{name!r} is no name for an inventory: write 1 to 63 letters, digits, - and _, such as mine (make inventory NAME=mine)."
+        return f"{name!r} is no name for an inventory: write 1 to 63 letters, digits, - and _, beginning with a letter or digit (make inventory NAME=mine)."
     if path.is_symlink() or path.exists():
-        return f"{path} is already there, and stays as it is. Choose another name (make inventory NAME=other), or remove the folder first."
+        return f"{path} already exists and is not changed. Choose another name (make inventory NAME=other), or remove the folder first."
     return ""
 
 
 def kubeconfig(option: t.Any) -> str | None:
-    """The kubeconfig that the file has to name: that of the option or of KUBECONFIG; None for the usual one, or several of them."""
+    """The path of the kubeconfig to write to the file, from the option or from KUBECONFIG.
+
+    None for the default ~/.kube/config, for an inline kubeconfig, for several paths, and for K8S_AUTH_KUBECONFIG, which later runs read themselves.
+    """
     chosen = option or (os.environ.get("KUBECONFIG") if not os.environ.get("K8S_AUTH_KUBECONFIG") else None)
     return chosen if isinstance(chosen, str) and os.pathsep not in chosen else None
 
 
 def write(path: Path, files: dict[str, str]) -> None:
-    """Write the files of a folder that does not exist yet."""
+    """Create a folder with these files, complete or not at all. files: {path in the folder: content}."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     try:
@@ -148,14 +152,14 @@ def main() -> None:
             "namespace": namespace,
         }
     except ClusterError as exc:
-        module.fail_json(msg=re.sub(r"\bllm_d_(kubeconfig|context)\b", r"inventory_\1", str(exc)))  # there is no file yet
+        module.fail_json(msg=re.sub(r"\bllm_d_(kubeconfig|context)\b", r"inventory_\1", str(exc)))  # the user has no llm_d.yml yet
     files = {"hosts": HOSTS, "group_vars/all/llm_d.yml": spelled(starting_file(facts, str(path), reached))}
     diff = [{"before": "", "after": content, "before_header": str(path / name), "after_header": str(path / name)} for name, content in files.items()]
     try:
         if not module.check_mode:
             write(path, files)
     except OSError as error:
-        module.fail_json(msg=f"Cannot write {path}: {error.strerror}. Check the owner and the contents of the folder.")
+        module.fail_json(msg=f"Cannot write {path}: {error.strerror}. Check that {path.parent} is a folder, and who owns it.")
     place = starting_place(facts, reached)
     module.exit_json(
         changed=True,

@@ -15,7 +15,7 @@ description:
   - Each file is replaced atomically.
 options:
   directories:
-    description: Folders to create, with their parents. Fails before anything is written where one exists and is not writable.
+    description: Folders to create, with their parents. If one of them exists and is not writable, the task fails before anything is written.
     type: list
     elements: path
     default: []
@@ -76,10 +76,12 @@ from ansible.module_utils.basic import AnsibleModule
 
 
 def read(path: Path) -> str:
+    """The content of a file, for a diff; empty where there is no file."""
     return path.read_bytes().decode(errors="replace") if path.is_file() else ""
 
 
 def write(path: Path, content: str) -> None:
+    """Create or replace a file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name("." + path.name)
     partial.write_bytes(content.encode())
@@ -87,6 +89,7 @@ def write(path: Path, content: str) -> None:
 
 
 def link(path: Path, target: str) -> None:
+    """Create a symbolic link to the target, or put it atomically in place of a file or another link."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name("." + path.name)
     partial.unlink(missing_ok=True)
@@ -94,7 +97,8 @@ def link(path: Path, target: str) -> None:
     partial.replace(path)
 
 
-def make(folders: list[Path], links: list[Path], target: str, files: list[tuple[Path, str]]) -> None:
+def write_all(folders: list[Path], links: list[Path], target: str, files: list[tuple[Path, str]]) -> None:
+    """Create the folders, the links, all to one target, and the files: (path, content). Raises OSError at the first that fails."""
     for folder in folders:
         folder.mkdir(parents=True, exist_ok=True)
     for path in links:
@@ -116,22 +120,24 @@ def main() -> None:
     )
     options = module.params
     if options["links"] and not options["link_target"]:
-        module.fail_json(msg="links need link_target, the path they lead to.")
+        module.fail_json(msg="links needs link_target, the path that the links point to.")
     folders = [Path(each) for each in options["directories"] if not Path(each).is_dir()]
     links = [Path(each) for each in options["links"] if not Path(each).is_symlink() or os.readlink(each) != options["link_target"]]
     files = [(Path(each["path"]), each["content"]) for each in options["files"]]
     stale = [(path, content) for path, content in files if not path.is_file() or path.read_bytes() != content.encode()]
-    # Only where a diff is requested, since one that is not displayed is stored all the same, in the events of a job.
-    shown = stale if module._diff else []
-    diff = [{"before": read(path), "after": content, "before_header": str(path), "after_header": str(path)} for path, content in shown]
-    locked = [each for each in options["directories"] if Path(each).is_dir() and not os.access(each, os.W_OK | os.X_OK)]
-    if locked:
-        module.fail_json(msg=f"Cannot write into {locked[0]}. Check who owns the folder, and whether its file system is read-only.")
+    # Only if a diff is requested: AWX stores the returned diff in the events of the job, even where Ansible does not display it.
+    diffed = stale if module._diff else []
+    diff = [{"before": read(path), "after": content, "before_header": str(path), "after_header": str(path)} for path, content in diffed]
+    unwritable = [each for each in options["directories"] if Path(each).is_dir() and not os.access(each, os.W_OK | os.X_OK)]
+    if unwritable:
+        module.fail_json(msg=f"Cannot write into {unwritable[0]}. Check who owns the folder, and whether its file system is read-only.")
     try:
         if not module.check_mode:
-            make(folders, links, options["link_target"], stale)
+            write_all(folders, links, options["link_target"], stale)
     except OSError as error:
-        module.fail_json(msg=f"Cannot write {error.filename2 or error.filename}: {error.strerror}. Check the owner and the contents of the folder.")
+        module.fail_json(
+            msg=f"Cannot write {error.filename2 or error.filename or 'all files'}: {error.strerror}. Check the owner and the contents of the folder."
+        )
     written = [str(path) for path in [*folders, *links, *(path for path, _content in stale)]]
     module.exit_json(changed=bool(written), written=written, diff=diff)
 

@@ -29,7 +29,7 @@ options:
         type: str
         required: true
       namespace:
-        description: Its namespace. The release is ours where this has O(labels).
+        description: Its namespace. The release is ours if the Namespace object has O(labels).
         type: str
         required: true
   resources:
@@ -100,7 +100,7 @@ from ..module_utils.preflight.gpu_use import OperatorRemoval, OperatorUse, judge
 from ..module_utils.preflight.report import plain, report
 
 OLM = "/apis/operators.coreos.com/v1alpha1"
-# Objects that Node Feature Discovery reads, of OpenShift's operator and of the upstream project.
+# Objects that configure Node Feature Discovery, as (path, kind) of their lists: of OpenShift's operator and of the upstream project.
 FEATURES = [
     ("/apis/nfd.openshift.io/v1/nodefeaturediscoveries", "NodeFeatureDiscovery"),
     ("/apis/nfd.openshift.io/v1alpha1/nodefeaturerules", "NodeFeatureRule"),
@@ -108,8 +108,8 @@ FEATURES = [
 ]
 
 
-def named(cluster: Cluster, definition: dict) -> dict | None:
-    """The object of a definition; None where it, or its kind, does not exist."""
+def existing(cluster: Cluster, definition: dict) -> dict | None:
+    """The object in the cluster with the kind, namespace and name of a definition; None where it, or its kind, does not exist."""
     metadata = definition["metadata"]
     path = cluster.path(definition["apiVersion"], definition["kind"], metadata.get("namespace"), metadata["name"])
     obj = cluster.find(path) if path else None
@@ -126,11 +126,12 @@ def has_release(cluster: Cluster, release: dict | None) -> bool:
 
 
 def operator_use(cluster: Cluster, params: dict) -> OperatorUse:
-    """Everything that can be a reason against the removal."""
-    objects = [item for item in cluster.parallel(lambda definition: named(cluster, definition), params["definitions"]) if item]
-    wanted = [(f"{OLM}/subscriptions", "Subscription")] if any(item["kind"] == "Subscription" for item in params["definitions"]) else []
+    """Read from the cluster all that can be a reason against the removal."""
+    objects = [item for item in cluster.parallel(lambda definition: existing(cluster, definition), params["definitions"]) if item]
+    # (path, kind) of the lists to read
+    subscriptions = [(f"{OLM}/subscriptions", "Subscription")] if any(item["kind"] == "Subscription" for item in params["definitions"]) else []
     features = FEATURES if params["features"] else []
-    pods, *rest = cluster.parallel(lambda each: cluster.listed(*each), [("/api/v1/pods", "Pod"), *features, *wanted])
+    pods, *rest = cluster.parallel(lambda each: cluster.listed(*each), [("/api/v1/pods", "Pod"), *features, *subscriptions])
     return OperatorUse(
         named=objects,
         release=has_release(cluster, params["release"]),
@@ -164,7 +165,7 @@ def main() -> None:
         module.fail_json(msg=str(exc), findings=[])
     if findings:
         listing = "\n".join(f"  - {line}" for line in report(findings))
-        module.fail_json(msg=f"The operator of the accelerators cannot be removed. Nothing has been removed.\n{listing}", findings=plain(findings))
+        module.fail_json(msg=f"The GPU operator must not be removed. Nothing has been removed.\n{listing}", findings=plain(findings))
     module.exit_json(changed=False, findings=[])
 
 

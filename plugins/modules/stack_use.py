@@ -91,7 +91,7 @@ from ..module_utils.common.labels import has_labels
 from ..module_utils.common.text import shorten
 from ..module_utils.k8s.client import Cluster, auth_spec, connect
 from ..module_utils.k8s.errors import ApiError, ClusterError
-from ..module_utils.k8s.guests import GROUPS, Name, attaches, others_attached, unlisted_attachments, users_of_claims
+from ..module_utils.k8s.guests import GROUPS, Name, is_attached_kind, others_attached, unlisted_attachments, users_of_claims
 from ..module_utils.k8s.namespace_reader import kinds
 
 WORKLOADS = {"v1": ("Pod",), "apps/v1": ("Deployment", "StatefulSet", "DaemonSet"), "batch/v1": ("Job", "CronJob")}
@@ -134,7 +134,7 @@ def attached(cluster: Cluster, namespaces: set[str]) -> Attached:
     known, broken = kinds(cluster, GROUPS)
     items, whole, failed = [], True, [f"{version} does not answer: {why}" for version, why in broken.items()]
     for kind in known:
-        if attaches(kind.kind):
+        if is_attached_kind(kind.kind):
             try:
                 items += cluster.listed(kind.path(), kind.kind)
             except ApiError as exc:

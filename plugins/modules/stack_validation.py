@@ -11,22 +11,23 @@ version_added: 1.0.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Checks model services and returns the verdict, a claim for each thing that was checked, with its evidence, and its remedy where it does not hold.
-    An unhealthy stack does not fail the task, RV(verdict.ok) says so.
-  - With O(services), sends a few short requests to model services, to many of them in parallel, and claims for each that completions succeed, whole and
-    streamed; that every answer passed the endpoint picker; that the picker's counters increased by exactly the number of requests sent; that it knows all
-    servers; that the planned plugins ran; and that the servers that answered are those it picked. Also claims what the scheduling policy promises, see
+  - Checks model services, and returns a verdict. It has one claim for each statement that was checked, with the evidence, and a remedy where the claim does
+    not hold. An unhealthy stack does not fail the task. The field C(ok) of the verdict is V(false) then.
+  - With O(services), sends a few short requests to each service, in parallel to many services. The claims of a service are that completions succeed, both
+    streamed and not; that every answer passed the endpoint picker; that the picker's counters increased by exactly the number of requests sent; that it
+    knows all servers; that the planned plugins ran; that the servers that answered are those it picked; and what its scheduling policy promises, see
     O(services[].promises).
-  - With O(plan), does the same for all its services, and checks the rest of the stack, see O(checks). Checks that cannot disturb each other run side by
-    side. Requests through the gateway are sent while nothing else is sent to the servers.
-  - Where this host has no route to the address of a gateway or Service, as outside of a cluster in containers (kind, minikube, k3d), a port of one of
+  - With O(plan), does the same for all its services, and checks the rest of the stack, see O(checks). Checks that cannot disturb each other run in
+    parallel. While requests are sent through the gateway, nothing else is sent to the servers.
+  - With O(verdict), checks nothing. Adds the claims about O(performance) to that verdict.
+  - Where this host has no route to the address of a gateway or Service, as with a cluster that runs in containers (kind, minikube, k3d), a port of one of
     its pods is forwarded instead.
   - Prefixes are new in each run, so that no run depends on the caches of an earlier one. The number of requests and the time are bounded.
-  - Other traffic at the same time breaks the exact counts, and can break V(sticky).
+  - With other traffic at the same time, the claims with exact counts fail, and the claim C(sticky) can fail.
   - Fails for invalid options, and where the API server does not answer or does not accept the credentials.
 attributes:
   check_mode:
-    description: Sends nothing and claims nothing.
+    description: Sends nothing, and returns no verdict.
 requirements:
   - kubernetes >= 24.2.0, != 36.0.0, != 36.0.1, unless every address is given
 extends_documentation_fragment:
@@ -81,7 +82,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 verdict:
-  description: The verdict. Some fields are there with O(plan) only.
+  description: The verdict. Some fields are returned only with O(plan).
   returned: success, when not in check mode
   type: dict
   sample:
@@ -104,7 +105,7 @@ verdict:
     versions: {collection: 0.1.0, release: scheduler-0.7, kubernetes: v1.34.4}
   contains:
     ok:
-      description: Whether all claims hold, and there is one.
+      description: V(true) where there is at least one claim and all claims hold.
       type: bool
     time:
       description: When the validation started, UTC.
@@ -114,14 +115,14 @@ verdict:
       type: str
     endpoints:
       description:
-        - Where the services answer, with what a request needs. C(through) is the Service whose port was forwarded, since this host has no route to the
+        - Where the services answer, with what a request needs. C(through) is the Service whose pod's port was forwarded, since this host has no route to the
           address, else null.
       type: list
       elements: dict
     claims:
       description:
-        - The claims, C(id), C(group), whether it holds (C(ok)), what was observed (C(evidence)), what to do where it does not hold (C(remedy)), and the
-          C(seconds) that it took. C(docs/claims.md) has all of them.
+        - The claims, each with C(id), C(group), whether it holds (C(ok)), what was observed (C(evidence)), what to do where it does not hold (C(remedy)), and
+          the C(seconds) that it took. C(docs/claims.md) lists all claims.
       type: list
       elements: dict
     not_checked:
@@ -132,13 +133,15 @@ verdict:
       description: Versions of the collection and of Kubernetes, and the planned versions and images.
       type: dict
 reached:
-  description: V(false) where the API server did not answer, or did not accept the credentials. V(true) where it refused one request only.
-  returned: failure to check O(plan)
+  description: V(false) where the API server did not answer, or did not accept the credentials. V(true) where it answered one request with another error.
+  returned: on failure to reach the API server with O(plan)
   type: bool
   sample: false
 schedulers:
-  description: The evidence for the endpoint picker of each service, C(by) its V(log), or by its V(readiness) where the log is no longer available.
-  returned: when V(schedulers) of O(checks) were checked, and all of them run their configuration
+  description:
+    - The evidence that each pod of the endpoint picker of each service runs its configuration. C(by) is V(log), where C(line) is the line of the log, or
+      V(readiness), where the log is no longer available.
+  returned: when O(checks) has V(schedulers), and all endpoint pickers run their configuration
   type: list
   elements: dict
   sample:
@@ -152,6 +155,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.common import credentials, masking
 from ..module_utils.common.module_options import argument_spec, defaults
 from ..module_utils.http import headers, tls
 from ..module_utils.http.transport import UrlTransport
@@ -163,7 +167,7 @@ from ..module_utils.validation.probe_traffic import ProbeLimits
 from ..module_utils.validation.routing_proof import Proof, needs_cluster
 from ..module_utils.validation.stack import Checks, Waits
 
-WHAT = ("plan", "services", "verdict")
+SUBJECTS = ("plan", "services", "verdict")  # exactly one of these options is given
 
 
 def problems(params: dict[str, t.Any], plan: dict[str, t.Any] | None) -> list[str]:
@@ -176,23 +180,24 @@ def problems(params: dict[str, t.Any], plan: dict[str, t.Any] | None) -> list[st
         metrics = service["metrics"] or {}
         for path, url in ((f"services[{index}].url", service["url"] or "https://default"), (f"services[{index}].metrics.url", metrics.get("url"))):
             try:
+                # Raises for an invalid address and for invalid TLS options, which a service without an address may have too.
                 _unused = url and UrlTransport(url, **tls.chosen(service))
             except ValueError as error:
                 errors.append(f"{path}: {error}")
         header_errors = headers.problems(service["headers"] or {}, service["host_header"], service["api_key"])
         errors += [f"services[{index}].{each}" for each in header_errors]
         if not service["url"] and not service["address"] and not params["gateway"]:
-            errors.append(f"services[{index}]: give a url, the Service in front of it, or the gateway whose address to use")
+            errors.append(f"services[{index}]: give url, address (the Service to send requests to), or the option gateway")
     return errors
 
 
 def waits_of(params: dict[str, t.Any], timeout: float = 0.0) -> Waits:
-    """How long to wait. `timeout`: seconds for objects, where the options do not say it."""
+    """How long checks wait. timeout: seconds to wait for objects, if the option is omitted."""
     return Waits(params["wait"], timeout if params["timeout"] is None else params["timeout"], params["patient"], params["request_timeout"])
 
 
 def limits(params: dict[str, t.Any], waits: Waits) -> ProbeLimits:
-    """The bounds that the options set."""
+    """The limits of the probe traffic to each service, as the options set them."""
     return ProbeLimits(
         sticky=params["sticky_requests"],
         spread_min=min(4, params["spread_requests"]),
@@ -200,37 +205,40 @@ def limits(params: dict[str, t.Any], waits: Waits) -> ProbeLimits:
         prefix_words=params["prefix_words"],
         settle=params["settle"],
         request_timeout=waits.request,
-        wait=waits.answer({}),
+        wait=waits.answer({}),  # for a plan, Checks sets it again after it has waited for the objects
     )
 
 
 def of_plan(module: AnsibleModule, plan: dict[str, t.Any], now: str) -> dict[str, t.Any]:
-    """The returned values for a plan. Fails where the API server does not answer."""
+    """The returned values for a plan. Fails where the API server does not answer or does not accept the credentials. now: when the validation started."""
     params = module.params
-    made = functools.partial(verdict.assemble, plan, collection=plan.get("collection", "unknown"), checks=params["checks"])
+    assemble = functools.partial(verdict.assemble, plan, collection=plan.get("collection", "unknown"), checks=params["checks"])
     if params["unreached"]:
-        return {"verdict": made(results={"access": {"failed": True, "msg": params["unreached"]}, "time": now})}
+        return {"verdict": assemble(results={"access": {"failed": True, "msg": params["unreached"]}, "time": now})}
     try:
         cluster = client.connect(module)
         reach(cluster)
     except ClusterError as error:
-        module.fail_json(msg=str(error), reached=getattr(error, "status", 401) != 401)
-    services = [{**defaults(options.SERVICE), **each, "metrics": {**defaults(options.METRICS), **each["metrics"]}} for each in targets.routed(plan)]
+        # An error without an HTTP status: the API server did not answer, or received no credentials.
+        module.fail_json(msg=str(error), reached=getattr(error, "status", None) not in (None, 401))
+    services = [
+        {**defaults(options.SERVICE), **each, "metrics": {**defaults(options.METRICS), **each["metrics"]}} for each in targets.services_with_promises(plan)
+    ]
     waits = waits_of(params, plan["wait_timeout"])
     results = Checks(cluster, plan, services, waits, limits(params, waits), params["progress_path"] or "", params["checks"]).run()
     schedulers = results.get("schedulers", {}).get("schedulers")
     return {
-        "verdict": made(results={**results, "access": {"server": cluster.server}, "time": now}),
+        "verdict": assemble(results={**results, "access": {"server": cluster.server}, "time": now}),
         **({} if schedulers is None else {"schedulers": schedulers}),
     }
 
 
 def of_services(module: AnsibleModule, now: str) -> dict[str, t.Any]:
-    """The returned values for services that someone has deployed."""
+    """The returned values for services, whoever has deployed them. now: when the validation started."""
     try:
         connection = client.connect(module) if needs_cluster(module.params) else None
         result = Proof(module.params, connection, limits(module.params, waits_of(module.params))).run()
-    except (ValueError, ClusterError) as error:  # without the API key of a service, all its answers would be refusals
+    except (ValueError, ClusterError) as error:  # such as a Secret without the API key of a service, which would refuse every request
         module.fail_json(msg=str(error))
     return {"verdict": verdict.verdict(result["claims"], result["not_checked"], result["endpoints"], {"kubernetes": result["kubernetes"]}, now)}
 
@@ -240,13 +248,15 @@ def main() -> None:
     module = AnsibleModule(
         {**client.auth_spec(), **argument_spec(options.STACK)},
         supports_check_mode=True,
-        mutually_exclusive=[WHAT],
-        required_one_of=[WHAT],
+        mutually_exclusive=[SUBJECTS],
+        required_one_of=[SUBJECTS],
         required_together=[("verdict", "performance")],
     )
     params = module.params
-    # With -vvv Ansible shows the options, and in these are prompts, keys and headers.
+    # Ansible displays the options with -vvv: those that contain prompts, keys and headers of the file are taken out, headers of services are hidden.
     plan, before, load = (params.pop(name) for name in ("plan", "verdict", "performance"))
+    for service in params["services"] or ():
+        masking.hide_also(module, credentials.texts({**(service["headers"] or {}), **(service["shared_headers"] or {})}))
     if errors := problems(params, plan):
         module.fail_json(msg="; ".join(errors))
     if module.check_mode:
@@ -254,8 +264,8 @@ def main() -> None:
     now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     if plan is not None:
         module.exit_json(changed=False, **of_plan(module, plan, now))
-    made = {"verdict": verdict.with_performance(before, load)} if before is not None else of_services(module, now)
-    module.exit_json(changed=False, **made)
+    returned = {"verdict": verdict.with_performance(before, load)} if before is not None else of_services(module, now)
+    module.exit_json(changed=False, **returned)
 
 
 if __name__ == "__main__":

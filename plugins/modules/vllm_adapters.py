@@ -6,16 +6,17 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: vllm_adapters
-short_description: Load and unload LoRA adapters of servers that run
+short_description: Load and unload the LoRA adapters of running model servers
 version_added: 1.0.0
 author:
   - llm_d.inference contributors (@llm-d)
 description:
-  - Requests the list of LoRA adapters of every server of model services (C(/v1/models)), bypassing gateway and endpoint picker, loads those that are missing
-    (C(/v1/load_lora_adapter)), and unloads those that are not requested (C(/v1/unload_lora_adapter)). One with another source is unloaded and loaded again.
+  - Brings every server of model services to the LoRA adapters in O(services[].adapters). Lists the adapters of the server (C(/v1/models)), unloads those that
+    are not in the option (C(/v1/unload_lora_adapter)), and loads those that are missing (C(/v1/load_lora_adapter)). An adapter with another source is
+    unloaded and loaded again. Requests bypass gateway and endpoint picker.
   - No server is restarted. A server that restarts by itself loses its adapters; run this again.
-  - vLLM has this API with C(--enable-lora) and C(VLLM_ALLOW_RUNTIME_LORA_UPDATING=True), and the simulator always. It fails for a server without it.
-  - Requests are sent to up to sixteen servers in parallel. A server that is not ready is a warning.
+  - vLLM serves this API only with C(--enable-lora) and C(VLLM_ALLOW_RUNTIME_LORA_UPDATING=True), the simulator always. The task fails for a server without it.
+  - Requests are sent to up to sixteen servers in parallel. A server that is not ready gets no adapters, and the task warns about it.
 attributes:
   check_mode:
     description: Reads the lists of the servers, and returns what would be loaded and unloaded.
@@ -88,14 +89,14 @@ services:
               type: str
             state:
               description:
-                - V(has), it was there; V(loaded) and V(unloaded), which are changes; V(failed), the server refused, or did not answer;
+                - V(has), the server already had it; V(loaded) and V(unloaded), which are changes; V(failed), the server refused, or did not answer;
                   V(not_ready), the pod was not ready.
               type: str
             evidence:
-              description: What was observed where it failed.
+              description: What was observed, for V(failed) and V(not_ready). Else empty.
               type: str
             remedy:
-              description: What to do where it failed.
+              description: What to do about it. Else empty.
               type: str
 """
 
@@ -109,7 +110,7 @@ from ..module_utils.inference import adapters, options, report
 
 
 def service_error(place: str, service: dict[str, t.Any]) -> str:
-    """The error about the adapters of one service; empty without one."""
+    """The error where a service lists an adapter twice; empty without one. place: of the service in the options, such as services[0]."""
     names = [adapter["name"] for adapter in service["adapters"]]
     for name in names:
         if names.count(name) > 1:
@@ -129,7 +130,7 @@ def main() -> None:
     failed = [f"{entry['name']}: {entry['problem']}" for entry in entries if entry["problem"]]
     for entry in entries:
         for _server, row in adapters.rows(entry, adapters.WAITING):
-            module.warn(f"{entry['name']}: {row['evidence']}, so that it got no adapters: {row['remedy']}")
+            module.warn(f"{entry['name']}: {row['evidence']} and got no adapters: {row['remedy']}")
         failed += [f"{entry['name']}: {server}: {row['adapter']}: {row['evidence']}: {row['remedy']}" for server, row in adapters.rows(entry, adapters.FAILED)]
     result = {
         "changed": any(adapters.rows(entry, adapters.LOADED, adapters.UNLOADED) for entry in entries),

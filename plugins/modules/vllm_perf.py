@@ -116,7 +116,7 @@ why:
   returned: always, except in check mode
   type: list
   elements: str
-  sample: ["rate 16: ttft_p90_ms: 812.4 misses at most 500"]
+  sample: ["rate 16: ttft_p90_ms: 812.4 misses the objective of at most 500"]
 best_rate:
   description: The highest rate whose stage met every objective, without objectives at which the server kept up, in requests per second; null where there is
     none.

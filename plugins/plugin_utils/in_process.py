@@ -72,7 +72,7 @@ class InProcess(ActionBase):  # type: ignore[misc]  # Ansible has no types
             old = interpreter.too_old(sent, python)
             return {"failed": True, "changed": False, "msg": old} if old else with_cause(sent)
         arguments = dict(self._task.args if module_args is None else module_args)
-        environment = {patience.FOLDER: C.DEFAULT_LOCAL_TMP, **compat.task_environment(self)}
+        environment = {patience.FOLDER_VARIABLE: C.DEFAULT_LOCAL_TMP, **compat.task_environment(self)}
         with tempfile.TemporaryDirectory(dir=run_files.folder()) as folder, mock.patch.dict(os.environ, environment):
             compat.complete_arguments(self, name, arguments, variables, folder)
             printed = call_main(name, arguments)
@@ -89,8 +89,10 @@ class InProcess(ActionBase):  # type: ignore[misc]  # Ansible has no types
 def secrets_of(arguments: dict[str, t.Any]) -> set[str]:
     """Secrets in options that are not no_log where Ansible hides texts that were registered: headers, and a kubeconfig that is given inline."""
     secrets: set[str] = set()
-    with contextlib.suppress(TypeError):  # the module refuses what is no mapping
-        secrets |= credentials.texts(check_type_dict(arguments.get("headers") or {}))
+    services = arguments.get("services")
+    for options in (arguments, *(services if isinstance(services, list) else ())):
+        with contextlib.suppress(AttributeError, TypeError):  # the module refuses what is no mapping
+            secrets |= credentials.texts({**check_type_dict(options.get("headers") or {}), **check_type_dict(options.get("shared_headers") or {})})
     kubeconfig = arguments.get("kubeconfig")
     if isinstance(kubeconfig, str) and "\n" in kubeconfig:
         with contextlib.suppress(yaml.YAMLError):

@@ -226,9 +226,9 @@ def _environment(folder: Path) -> ImmutableSandboxedEnvironment:
 
 
 @functools.cache
-def bundled(first: str) -> str:
+def bundled(main: str) -> str:
     """The program with this main module, such as `inference/warmup_program`, in base64."""
-    return base64.b64encode(bundle(first=first)).decode()
+    return base64.b64encode(bundle(main=main)).decode()
 
 
 @pass_context

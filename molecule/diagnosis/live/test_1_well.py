@@ -1,4 +1,4 @@
-"""A healthy stack has no finding, idle or under load; what the diagnosis cannot read is one line."""
+"""A healthy stack has no finding, idle or under load. An unreachable API server or a missing namespace is the only cause."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def test_a_stack_with_neighbours(stack: Stack) -> None:
     try:
         report = stack.diagnose()
     finally:
-        for mend in undo:
-            mend()
+        for remove in undo:
+            remove()
     assert report["findings"] == [], report
 
 
@@ -35,11 +35,11 @@ def waiting(stack: Stack) -> float:
 
 
 def test_a_stack_under_full_load(stack: Stack) -> None:
-    over, url, counts, queues, reports = threading.Event(), f"{stack.gateway()}/v1/completions", [], [], []
+    stop, url, statuses, queue_lengths, reports = threading.Event(), f"{stack.gateway()}/v1/completions", [], [], []
 
     def load() -> None:
-        while not over.is_set():
-            counts.append(call(url, {"model": MODEL, "prompt": "on and on " * 50, "max_tokens": 64}, 60)[0])
+        while not stop.is_set():
+            statuses.append(call(url, {"model": MODEL, "prompt": "on and on " * 50, "max_tokens": 64}, 60)[0])
 
     threads = [threading.Thread(target=load, daemon=True) for _number in range(24)]
     for thread in threads:
@@ -47,23 +47,23 @@ def test_a_stack_under_full_load(stack: Stack) -> None:
     try:
         until(lambda: waiting(stack) > 0, 30, "requests wait in the queue")
         for _number in range(3):
-            queues.append(waiting(stack))
+            queue_lengths.append(waiting(stack))
             reports.append(stack.diagnose())
-        queues.append(waiting(stack))  # the load outlasts the last diagnosis
-        assert all(thread.is_alive() for thread in threads), "a client has given up"
+        queue_lengths.append(waiting(stack))  # the load outlasts the last diagnosis
+        assert all(thread.is_alive() for thread in threads), "a client thread has failed"
     finally:
-        over.set()
+        stop.set()
         for thread in threads:
             thread.join(60)
-    print(f"{len(counts)} requests meanwhile, waiting before, between and after the diagnoses: {queues}")
-    assert all(queue > 0 for queue in queues), queues
-    assert set(counts) == {200} and len(counts) > 100
+    print(f"{len(statuses)} requests; in the queue before each diagnosis and after the last one: {queue_lengths}")
+    assert all(length > 0 for length in queue_lengths), queue_lengths
+    assert set(statuses) == {200} and len(statuses) > 100
     assert [entry["findings"] for entry in reports] == [[], [], []], json.dumps(reports, indent=1)
 
 
 def test_no_api_server(stack: Stack, tmp_path) -> None:
-    nowhere = tmp_path / "kubeconfig"
-    nowhere.write_text(
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(
         json.dumps(
             {
                 "apiVersion": "v1",
@@ -76,7 +76,7 @@ def test_no_api_server(stack: Stack, tmp_path) -> None:
         ),
         encoding="utf-8",
     )
-    report = stack.diagnose(llm_d_kubeconfig=str(nowhere))
+    report = stack.diagnose(llm_d_kubeconfig=str(kubeconfig))
     assert [entry["code"] for entry in report["findings"]] == ["api"] and "\n" not in report["summary"]
 
 

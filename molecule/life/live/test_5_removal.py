@@ -16,7 +16,7 @@ GATEWAY = ("gateway.networking.k8s.io/v1", "Gateway")
 
 @pytest.fixture(name="route")
 def _route(stack: Stack) -> t.Iterator[str]:
-    """Title of a foreign route, in its own namespace."""
+    """Create a foreign HTTPRoute, in a namespace of its own, that refers to the stack's Gateway; yields its title."""
     stack.cluster.request("POST", "/api/v1/namespaces", body={"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
     spec = {"parentRefs": [{"name": "llm-d-gateway", "namespace": NAMESPACE}], "rules": [{"backendRefs": [{"name": "search", "port": 80}]}]}
     made = {"apiVersion": GATEWAY[0], "kind": "HTTPRoute", "metadata": {"name": "search"}, "spec": spec}
@@ -64,16 +64,17 @@ def test_teardown_keeps_a_namespace_that_holds_foreign_objects(stack: Stack) -> 
     for plural, made in FOREIGN.items():
         assert made["metadata"]["name"] in stack.named("v1", made["kind"])
         stack.cluster.request("DELETE", f"/api/v1/namespaces/{NAMESPACE}/{plural}/{made['metadata']['name']}")
-    until(lambda: "data" not in stack.named("v1", "PersistentVolumeClaim"), 60, "the claim is gone")
+    until(lambda: "data" not in stack.named("v1", "PersistentVolumeClaim"), 60, "the PersistentVolumeClaim is gone")
     plays.well(INVENTORY, "playbooks/teardown.yml", stack.artifacts)
     until(lambda: NAMESPACE not in stack.named("v1", "Namespace", namespace=""), 60, "the namespace is gone")
     stack.serves(SIM)
 
 
-HELD = "shop.example.com/hold"
+FINALIZER = "shop.example.com/hold"
 
 
-def hold(stack: Stack, names: list[str]) -> None:
+def set_finalizers(stack: Stack, names: list[str]) -> None:
+    """Set the finalizers of the endpoint picker's Service."""
     path = f"{stack.cluster.path('v1', 'Service', NAMESPACE)}/sim-epp"
     stack.cluster.request("PATCH", path, body={"metadata": {"finalizers": names}}, content_type="application/merge-patch+json")
 
@@ -81,16 +82,16 @@ def hold(stack: Stack, names: list[str]) -> None:
 def test_a_hanging_finalizer_is_reported_with_its_controller(stack: Stack) -> None:
     """The wait ends after `llm_d_wait_timeout`; once the finalizer is removed, the teardown continues in the waiting run, or in the next one."""
     stack.serves(SIM)
-    hold(stack, [HELD])
+    set_finalizers(stack, [FINALIZER])
     done = plays.run("-i", INVENTORY, "playbooks/teardown.yml", "-e", "llm_d_wait_timeout=30")
     output = " ".join(done.stdout.split())
-    assert done.returncode and f"sim-epp: being deleted, held by {HELD} of the controller of shop.example.com" in output, done.stdout[-4000:]
+    assert done.returncode and f"sim-epp: being deleted, held by finalizer {FINALIZER} of the controller of shop.example.com" in output, done.stdout[-4000:]
     assert "Traceback" not in output and "sim-epp" in stack.named("v1", "Service")
-    with ThreadPoolExecutor(1) as beside:
-        waits = beside.submit(plays.well, INVENTORY, "playbooks/teardown.yml", stack.artifacts)
-        time.sleep(8)
-        assert not waits.done() and "sim-epp" in stack.named("v1", "Service")
-        hold(stack, [])
-        waits.result()
+    with ThreadPoolExecutor(1) as executor:
+        teardown = executor.submit(plays.well, INVENTORY, "playbooks/teardown.yml", stack.artifacts)
+        time.sleep(8)  # the teardown reaches its wait
+        assert not teardown.done() and "sim-epp" in stack.named("v1", "Service")
+        set_finalizers(stack, [])
+        teardown.result()
     until(lambda: NAMESPACE not in stack.named("v1", "Namespace", namespace=""), 60, "the namespace is gone")
     stack.serves(SIM)

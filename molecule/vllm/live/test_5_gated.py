@@ -40,7 +40,7 @@ class GatedHub(http.server.BaseHTTPRequestHandler):
 
 @contextlib.contextmanager
 def hub() -> t.Iterator[str]:
-    """The URL at which pods reach the hub: on the node's address, on which the API server listens too."""
+    """Serve GatedHub; yields its URL. It listens on the address of the API server, which pods can reach."""
     host = client.Configuration.get_default_copy().host.split("//")[1].split(":")[0]
     server = http.server.ThreadingHTTPServer((host, 0), GatedHub)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -54,7 +54,7 @@ def hub() -> t.Iterator[str]:
 def test_a_gated_model_is_named(stack: Stack, tmp_path: Path) -> None:
     chat = inventory_service()
     with hub() as endpoint:
-        gated = {
+        gated_service = {
             **chat,
             "name": "gated",
             "model": {"uri": f"hf://{REPOSITORY}", "served_name": "gated"},
@@ -62,17 +62,17 @@ def test_a_gated_model_is_named(stack: Stack, tmp_path: Path) -> None:
             "engine": {**chat["engine"], "env": {**chat["engine"]["env"], "HF_ENDPOINT": endpoint}},
             "route": {"path": "/gated"},
         }
-        given = {"llm_d_artifacts_dir": str(tmp_path), "llm_d_model_services": [chat, gated], "llm_d_wait_timeout": 120}
+        variables = {"llm_d_artifacts_dir": str(tmp_path), "llm_d_model_services": [chat, gated_service], "llm_d_wait_timeout": 120}
         try:
-            done = plays.run("-i", INVENTORY, "site.yml", "-e", json.dumps(given))
-            diagnosis = plays.run("-i", INVENTORY, "playbooks/diagnose.yml", "-e", json.dumps(given))
+            done = plays.run("-i", INVENTORY, "site.yml", "-e", json.dumps(variables))
+            diagnosis = plays.run("-i", INVENTORY, "playbooks/diagnose.yml", "-e", json.dumps(variables))
         finally:
-            deploy(tmp_path)
+            deploy(tmp_path)  # removes the model service `gated`
     output = done.stdout[-4000:]
     assert done.returncode != 0 and "licence was accepted" in output and "gated-decode" in output, output
     assert diagnosis.returncode == 0, diagnosis.stdout[-4000:]
     findings = json.loads((tmp_path / "diagnosis.json").read_text(encoding="utf-8"))["findings"]
     first = findings[0]
     assert first["code"] == "F16" and "gated-decode" in first["where"], findings
-    assert REPOSITORY in json.dumps(first["evidence"]), "the evidence is the engine's line"
+    assert REPOSITORY in json.dumps(first["evidence"]), "the evidence is the engine's log line"
     assert len(stack.servers("chat")) == 2, "the other model service is unchanged"

@@ -41,7 +41,7 @@ def measure(plan: Plan, params: c.Mapping[str, t.Any], nonce: str, rows: t.TextI
     """Send everything and return the whole result. `rows` gets a line of CSV for each request. Raises Unusable, and ValueError for TLS files."""
     started, begin, cpu = datetime.datetime.now(datetime.UTC), time.monotonic(), time.process_time()
     row, say = CsvRows(rows) if rows else None, progress_writer(params.get("progress_path"))
-    worker.allow_connections()
+    worker.raise_open_files_limit()
     runner = WorkerPool(plan, params, nonce, tls.context(params), row, say, PROGRESS)
     asyncio.run(runner.run())
     seconds = time.monotonic() - begin
@@ -59,7 +59,7 @@ def measure(plan: Plan, params: c.Mapping[str, t.Any], nonce: str, rows: t.TextI
         "nonce": nonce,
         "client": {
             "cpu": round((time.process_time() - cpu + runner.worker_cpu) / seconds, 3),
-            "memory_mib": round(worker.memory() + runner.memory, 1),
+            "memory_mib": round(worker.peak_memory() + runner.memory, 1),
             "python": platform.python_version(),
             "cores": os.cpu_count(),
             "processes": runner.processes,

@@ -93,7 +93,7 @@ class Rates:
     @property
     def as_due(self) -> bool:
         """Whether requests count when they are due, since the server keeps up with them."""
-        return self.open_loop and self.pace.kept and self.due.last > self.due.first
+        return self.open_loop and self.pace.keeps_up and self.due.last > self.due.first
 
     def window(self) -> tuple[float, float]:
         """The seconds from which and until which requests count, those in which they are due or in which they ended."""

@@ -36,7 +36,7 @@ LARGE = ("deviations", "percentiles", "intervals", "series", "cdf", "input_len",
 def stage(measured: Measured, plan: Plan) -> Facts:
     """One stage with everything that reports show."""
     step, totals = measured
-    why = slo.invalid(plan.rules, totals, plan.allowed)
+    why = slo.why_invalid(plan.rules, totals, plan.allowed)
     return {
         "label": step.label,
         "rate": step.rate,

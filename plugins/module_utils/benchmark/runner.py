@@ -180,7 +180,7 @@ class Runner:
         for _dummy in range(ladder.most):
             tried = rate
             measured = await self._measure(client, Step(rate=rate, seconds=ladder.seconds))
-            if (why := slo.invalid(self._plan.rules, measured.totals, self._plan.allowed)) is not None:
+            if (why := slo.why_invalid(self._plan.rules, measured.totals, self._plan.allowed)) is not None:
                 self.limited = why
                 return
             if measured.totals.saturated:
@@ -198,7 +198,7 @@ class Runner:
         best, worst, rate, known = 0.0, float("inf"), min(ladder.start, ladder.highest), True
         for _dummy in range(ladder.most):
             measured = await self._measure(client, Step(rate=rate, seconds=ladder.seconds))
-            if (why := slo.invalid(self._plan.rules, measured.totals, self._plan.allowed)) is not None:
+            if (why := slo.why_invalid(self._plan.rules, measured.totals, self._plan.allowed)) is not None:
                 self.limited = why
                 return
             if missed := slo.missed(self._plan.rules, measured.totals, self._plan.allowed):

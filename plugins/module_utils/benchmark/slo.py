@@ -11,29 +11,31 @@ from __future__ import annotations
 import collections.abc as c
 import math
 import re
+import sys
 import typing as t
 
-from .totals import FLOOR, GOOD, LATENCIES, LIGHTER, TIMED, Allowed, Totals
+from .totals import FLOOR_MS, GOOD, LATENCIES, MAX_UNSENT, TIMED, Allowed, Totals
 
 _LATENCY = re.compile(r"(?P<metric>[a-z0-9_]+?)_(?P<stat>mean|max|p(?P<whole>\d{1,2})(?:_(?P<part>\d{1,2}))?)_ms")
 ERRORS = "error_rate_max"
 SHARES = (ERRORS, "goodput_share_min")  # from 0 to 1
 _RATES = ("requests_per_s", "output_tokens_per_s", "prompt_tokens_per_s", "total_tokens_per_s", "goodput_per_s", "goodput_share")
 _AT_ONCE = (
-    "the tokens of each answer came in one piece, so that there is no time between them: stream is false, something on the way holds streams back, "
+    "the tokens of each answer came in one piece, so that there is no time between them: stream is false, a proxy on the way buffers streams, "
     "or answers have a single token"
 )
 _UNCOUNTED = "the tokens were not counted"
 # Why successful requests may lack a latency.
 ABSENT = {"tpot": _AT_ONCE, "itl": _AT_ONCE, "ntpot": _UNCOUNTED, "queue": "the server does not report it (queue_time_ms)"}
-ABOVE = 1  # requests that must lie above a percentile; with fewer, it depends on a single request
+MIN_ABOVE = 1  # requests that must lie above a percentile; with fewer, it depends on a single request
 
-
-_Milliseconds = c.Callable[[str, float], float]  # of lateness, by the latency and its measured value
+# (name of a latency, its measured value) -> milliseconds by which the client was late
+_Lateness = c.Callable[[str, float], float]
 
 
 class Rule(t.NamedTuple):
-    """One objective. `name`: as the user wrote it; `stat`: mean, max or a percentile; `upper`: whether the bound is an upper one."""
+    """One objective. `name`: as the user wrote it; `metric`: a latency, a rate or a share; `stat`: of a latency: mean, max or a percentile, which is also
+    the number `percent`; `bound`: milliseconds of a latency; `upper`: whether it is an upper bound."""
 
     name: str
     metric: str
@@ -52,14 +54,14 @@ def rules(slo: c.Mapping[str, t.Any]) -> list[Rule]:
             bound = float(value)
             if isinstance(value, bool) or not (bound >= 0 and math.isfinite(bound)):
                 raise ValueError
-        except (TypeError, ValueError):
-            problems.append(f"slo.{name}: {value!r} is no number from 0 on")
+        except (OverflowError, TypeError, ValueError):
+            problems.append(f"slo.{name}: {value!r} is not a number of at least 0")
             continue
         if name == ERRORS and bound == 1:
             problems.append(f"slo.{name}: {value!r} always holds; for 1 % write 0.01")
             continue
         if name in SHARES and bound > 1:
-            problems.append(f"slo.{name}: {value!r} is no share from 0 to 1; for {bound:g} % write {bound / 100:g}")
+            problems.append(f"slo.{name}: {value!r} is not a share from 0 to 1; for {bound:g} % write {bound / 100:g}")
             continue
         if name == ERRORS:
             rule = Rule(name, "error_rate", "", None, bound, True)
@@ -84,53 +86,58 @@ def good_problems(good: c.Mapping[str, t.Any]) -> list[str]:
     """Mistakes in the bounds of a good request, one line each."""
     problems = [f"goodput.{name}: no such bound; write {', '.join(GOOD)}" for name in good if name not in GOOD]
     return problems + [
-        f"goodput.{name}: {value!r} is no number above 0"
+        f"goodput.{name}: {value!r} is not a number above 0"
         for name, value in good.items()
-        if name in GOOD and (isinstance(value, bool) or not isinstance(value, (int, float)) or not (value > 0 and math.isfinite(value)))
+        if name in GOOD and (isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= sys.float_info.max)
     ]
 
 
-def judge(wanted: c.Iterable[Rule], totals: Totals, allowed: Allowed) -> list[dict[str, t.Any]]:
-    """[{name, wanted, found, met, enough, clear, late, in_doubt, why}]. `found` is None without a value and where it is infinite, `why` is then the reason;
-    `enough`: whether there were enough requests for the percentile, or for its miss; `clear`: whether `met` is the same with the lateness of this client
-    counted in, added where it is met and taken off where it is missed; `late`: the milliseconds of it that are more than is allowed; `in_doubt`: whether
-    these may decide `met`."""
+def judge(objectives: c.Iterable[Rule], totals: Totals, allowed: Allowed) -> list[dict[str, t.Any]]:
+    """Each objective of a stage and whether it is met: [{name, wanted, found, met, enough, clear, late, in_doubt, why}].
+
+    wanted: the bound.
+    found: the measured value; None where there is none and where it is infinite, for the reason `why`.
+    enough: whether there were enough requests for the percentile, or a percentile with too few misses its bound beyond chance.
+    clear: whether `met` stays the same with the lateness of this client counted in: added where it is met, subtracted where it is missed.
+    late: the lateness of this client in milliseconds where it is more than is allowed, else 0.
+    in_doubt: whether lateness that is more than is allowed may decide `met`.
+    """
     summary = totals.summary(allowed)
-    return [_judge(rule, totals, summary, allowed) for rule in wanted]
+    return [_judge(rule, totals, summary, allowed) for rule in objectives]
 
 
-def invalid(wanted: c.Sequence[Rule], totals: Totals, allowed: Allowed) -> str | None:
-    """Why a stage is no measure of the server: this client could not send, or was so late that it may decide objectives, or figures where there are no
-    objectives. None for a valid stage."""
-    if (why := totals.exhausted()) or not wanted:
+def why_invalid(objectives: c.Sequence[Rule], totals: Totals, allowed: Allowed) -> str | None:
+    """Why a stage does not measure the server, None where it does: this client could not send, or was so late that this may decide whether an objective is
+    met. Without objectives, any lateness that is more than is allowed is a reason."""
+    if (why := totals.exhausted()) or not objectives:
         return why or totals.lateness(allowed)
-    doubts = [objective_line(judged) for judged in judge(wanted, totals, allowed) if judged["in_doubt"]]
+    doubts = [objective_line(judged) for judged in judge(objectives, totals, allowed) if judged["in_doubt"]]
     return f"the client was too late to know whether objectives are met: {'; '.join(doubts)}" if doubts else None
 
 
-def missed(wanted: c.Sequence[Rule], totals: Totals, allowed: Allowed) -> bool | None:
+def missed(objectives: c.Sequence[Rule], totals: Totals, allowed: Allowed) -> bool | None:
     """Whether a stage misses any objective; None where it misses only percentiles for which it has too few requests, which may be chance."""
-    misses = [judged["enough"] for judged in judge(wanted, totals, allowed) if not judged["met"]]
+    misses = [judged["enough"] for judged in judge(objectives, totals, allowed) if not judged["met"]]
     return False if not misses else True if any(misses) else None
 
 
 def _beyond_chance(rule: Rule, totals: Totals) -> bool:
-    """Whether even the lower end of the interval of a percentile misses its bound."""
+    """Whether even the lower end of the confidence interval of a percentile misses its bound."""
     hist, lost = totals.hist[rule.metric], totals.lost(rule.metric)
-    values = _values(rule, totals)
-    least = hist.least(t.cast(float, rule.percent), values, lost) if values else None
+    count = _requests_with_value(rule, totals)
+    least = hist.least(t.cast(float, rule.percent), count, lost) if count else None
     return least is not None and least > rule.bound
 
 
-def _values(rule: Rule, totals: Totals) -> int:
-    """The number of requests with a known latency, failed ones included: a request may have many values, or none."""
+def _requests_with_value(rule: Rule, totals: Totals) -> int:
+    """How many requests have a value of this latency, failed ones included. A request may have many values, as of ITL, or none."""
     return min(totals.requests, totals.hist[rule.metric].n + totals.failed)
 
 
 def _judge(rule: Rule, totals: Totals, summary: c.Mapping[str, t.Any], allowed: Allowed) -> dict[str, t.Any]:
     value, enough = _value(rule, totals, summary), True
     if rule.percent is not None:
-        enough = _values(rule, totals) * (1 - rule.percent / 100) >= ABOVE - 1e-9
+        enough = _requests_with_value(rule, totals) * (1 - rule.percent / 100) >= MIN_ABOVE - 1e-9
     met = _holds(rule, value)
     enough = enough or (not met and (value is None or _beyond_chance(rule, totals)))
     known = None if value is None or math.isinf(value) else round(value, 5)
@@ -138,56 +145,57 @@ def _judge(rule: Rule, totals: Totals, summary: c.Mapping[str, t.Any], allowed: 
     judged = {"name": rule.name, "wanted": rule.bound, "found": known, "met": met, "enough": enough, "clear": True, "late": 0.0, "in_doubt": False, "why": why}
     if known is None:
         return judged
-    client = _Late(totals, allowed, rule.percent or 99)
-    clear, beyond = (_clear(rule, known, late, client, summary) for late in (client.whole, client.beyond))
-    return {**judged, "clear": clear, "late": round(client.beyond(rule.metric, known), 3), "in_doubt": not beyond}
+    client = _ClientLateness(totals, allowed, 99 if rule.percent is None else rule.percent)
+    clear, sure = (_clear(rule, known, lateness, client, summary) for lateness in (client.whole, client.not_allowed))
+    return {**judged, "clear": clear, "late": round(client.not_allowed(rule.metric, known), 3), "in_doubt": not sure}
 
 
-class _Late:
-    """How late the client was, in milliseconds, at one percentile."""
+class _ClientLateness:
+    """How late the client was, in milliseconds, at one percentile. `unsent`: the share of the load that it may have left out."""
 
     def __init__(self, totals: Totals, allowed: Allowed, percent: float) -> None:
         self.totals, self._allowed, self._percent = totals, allowed, percent
         self._stalled = totals.stalled(allowed) is not None
-        self.unsent = totals.unsent() if self._stalled else 0.0  # share of the load that it may have left out
+        self.unsent = totals.unsent() if self._stalled else 0.0
 
     def whole(self, metric: str, _measured: float = 0.0) -> float:
-        """The part of a latency that may be the client's own."""
+        """The milliseconds of a latency that may be the client's own."""
         if metric not in LATENCIES or metric == "send_lag" or not (self._stalled or metric in TIMED):
             return 0.0
-        # so late that its requests were sent in bursts: this affects also a time that is counted from the actual send
+        # a client that stalled sent its requests in bursts, which also makes latencies longer that are counted from the actual send
         return self.totals.late("ttft_from_schedule" if self._stalled else metric, self._percent)
 
-    def beyond(self, metric: str, measured: float) -> float:
-        """As `whole`, where that is more than the allowed share of the measured value; else 0."""
+    def not_allowed(self, metric: str, measured: float) -> float:
+        """As `whole` where that is more than the allowed share of the measured value, else 0."""
         late, share = self.whole(metric), self._allowed.share
-        return late if late > max(FLOOR, share * measured) and (share or self._stalled) else 0.0
+        return late if late > max(FLOOR_MS, share * measured) and (share or self._stalled) else 0.0
 
 
 def _holds(rule: Rule, value: float | None) -> bool:
     return value is not None and (value <= rule.bound if rule.upper else value >= rule.bound)
 
 
-def _clear(rule: Rule, value: float, late: _Milliseconds, client: _Late, summary: c.Mapping[str, t.Any]) -> bool:
-    """Whether an objective is met, or missed, with and without this lateness."""
-    met, totals, sent = _holds(rule, value), client.totals, 1 - client.unsent
+def _clear(rule: Rule, value: float, lateness: _Lateness, client: _ClientLateness, summary: c.Mapping[str, t.Any]) -> bool:
+    """Whether an objective that is met or missed stays so with this lateness counted in."""
+    met, totals, sent = _holds(rule, value), client.totals, 1 - client.unsent  # `sent`: the share of the load that was surely sent
     if rule.metric.startswith("goodput"):
-        of_one = 1 / totals.requests if rule.metric == "goodput_share" else summary["requests_per_s"] / max(1, totals.ok)
-        least, most = (count * (value / totals.good if totals.good else of_one) for count in _good(totals, late))
-        return _holds(rule, least) and sent >= 1 - LIGHTER if met else not _holds(rule, most / sent)
-    if not rule.upper:  # the lateness of a client does not make it higher
+        alone = 1 / totals.requests if rule.metric == "goodput_share" else summary["requests_per_s"] / max(1, totals.ok)
+        of_one = value / totals.good if totals.good else alone  # what one good request adds to the value
+        least, most = (count * of_one for count in _good(totals, lateness))
+        return _holds(rule, least) and sent >= 1 - MAX_UNSENT if met else not _holds(rule, most / sent)
+    if not rule.upper:  # a rate: the lateness of a client does not make it higher
         return met or not _holds(rule, value / sent)
-    lateness = late(rule.metric, value)
-    return _holds(rule, value + lateness) and sent >= 1 - LIGHTER if met else not _holds(rule, value - lateness)
+    late = lateness(rule.metric, value)
+    return _holds(rule, value + late) and sent >= 1 - MAX_UNSENT if met else not _holds(rule, value - late)
 
 
-def _good(totals: Totals, late: _Milliseconds) -> tuple[int, int]:
-    """How many requests are good with the lateness of this client added to each latency, at least, and without it, at most."""
+def _good(totals: Totals, lateness: _Lateness) -> tuple[int, int]:
+    """(least, most) good requests: with the lateness of this client added to each latency, and subtracted from it."""
     least = most = totals.good
     for name, bound in totals.bounds.items():
-        above, lateness = totals.hist[GOOD[name]].above, late(GOOD[name], bound)
-        least -= above(bound - lateness) - above(bound)
-        most += above(bound) - above(bound + lateness)
+        above, late = totals.hist[GOOD[name]].above, lateness(GOOD[name], bound)
+        least -= above(bound - late) - above(bound)
+        most += above(bound) - above(bound + late)
     return max(0, least), min(totals.ok, most)
 
 
@@ -205,6 +213,7 @@ def _why(rule: Rule, totals: Totals) -> str:
 
 
 def _value(rule: Rule, totals: Totals, summary: c.Mapping[str, t.Any]) -> float | None:
+    """The measured value of an objective: infinite where failed requests decide it, None where there is none."""
     if rule.metric not in LATENCIES:
         value: float | None = summary[rule.metric]
         return value
@@ -219,9 +228,9 @@ def _value(rule: Rule, totals: Totals, summary: c.Mapping[str, t.Any]) -> float 
 
 def objective_line(judged: c.Mapping[str, t.Any]) -> str:
     """One judged objective as a line of text."""
-    upper = not judged["name"].endswith("_min")
+    side = "at least" if judged["name"].endswith("_min") else "at most"
     value = f"no value ({judged['why']})" if judged["found"] is None else f"{judged['found']:g}"
     few = "" if judged["enough"] else " (too few requests for this percentile)"
-    late = f"{judged['late']:.3g} ms by which the client was late" if judged["late"] else "a client that was late"
-    own = f", but {late} may decide that" if judged["in_doubt"] else f", with the {late} counted in" if judged["late"] else ""
-    return f"{judged['name']}: {value} {'meets' if judged['met'] else 'misses'} {'at most' if upper else 'at least'} {judged['wanted']:g}{few}{own}"
+    late = f"the client was {judged['late']:.3g} ms late" if judged["late"] else "the client was late"
+    lateness = f", but {late}, which may decide that" if judged["in_doubt"] else f"; {late}, which does not decide that" if judged["late"] else ""
+    return f"{judged['name']}: {value} {'meets' if judged['met'] else 'misses'} the objective of {side} {judged['wanted']:g}{few}{lateness}"

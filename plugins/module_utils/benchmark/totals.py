@@ -20,10 +20,10 @@ TIMED = ("ttft", "ttft_from_schedule", "e2e", "e2e_from_schedule", "itl")  # lat
 LATENCIES = ("ttft", "ttft_from_schedule", "e2e", "e2e_from_schedule", "tpot", "itl", "ntpot", "queue", "send_lag")
 # bounds of a good request, and the latency that each is compared with
 GOOD = {"ttft_ms": "ttft_from_schedule", "tpot_ms": "tpot", "itl_ms": "itl", "ntpot_ms": "ntpot", "e2e_ms": "e2e_from_schedule"}
-FLOOR = 2.0  # milliseconds by which the timers of any host are late at times; no lateness up to it counts
+FLOOR_MS = 2.0  # the timers of any host are this late at times; no lateness up to it counts
 SATURATED = 0.85  # a stage is saturated when answers end at a smaller share of the pace at which requests are due
 LOST = 0.05  # a stage is saturated when a larger share of its requests failed
-LIGHTER = 0.1  # a late client that may have left out a larger share of the load has not sent the requested load
+MAX_UNSENT = 0.1  # a late client that may have left out a larger share of the load has not sent the requested load
 NAMES = 1000  # servers, models and kinds of errors that are counted by name; the rest is counted together
 
 
@@ -168,7 +168,7 @@ class Totals:
     @property
     def keeps_up(self) -> bool:
         """Whether the server is known to answer as fast as requests come."""
-        return self.pace.kept and not self.saturated
+        return self.pace.keeps_up and not self.saturated
 
     def lateness(self, allowed: Allowed) -> str | None:
         """Why the client may decide the figures: it was later than is allowed. None when it was not."""
@@ -211,7 +211,7 @@ class Totals:
         shares = [(0.0, 0, 0.0, 0.0)]
         for percent in PERCENTILES:
             late, measured = self.late(metric, percent), self.hist[metric].percentile(percent)
-            if measured and late > FLOOR:
+            if measured and late > FLOOR_MS:
                 shares.append((late / measured, percent, late, measured))
         return max(shares)
 

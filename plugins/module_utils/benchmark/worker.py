@@ -1,7 +1,10 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One worker process of `worker_pool`. It reads orders as lines of JSON on standard input, and answers with lines of JSON on standard output."""
+"""One worker process of `worker_pool`: it sends its part of each stage.
+
+It reads lines of JSON on standard input: first its options, then one order for each stage. It answers with lines of JSON on standard output.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +35,8 @@ from . import input_files, options
 from .plan import Plan
 from .runner import Runner
 
-ROWS = 500  # records that one line carries at most
-FILES = 10240  # open files that macOS allows; its hard limit says that there is none, and is refused
+ROWS_PER_LINE = 500  # records that one line of the answer has at most
+MACOS_OPEN_FILES = 10240  # macOS reports an unlimited hard limit, but refuses more than this
 
 
 class EveryNth:
@@ -47,22 +50,30 @@ class EveryNth:
         return self._source.call(self._first + number * self._count)
 
     def follow(self, call: Call, record: Record) -> tuple[float, Call] | None:
-        """As the source's."""
+        """The request that follows one that has ended, as in the source."""
         return self._source.follow(call, record)
 
 
 class Worker(Runner):
-    """A runner that performs one stage for each order it gets."""
+    """A runner that sends its part of one stage for each order it gets.
+
+    `index`: its number among the workers, from 0; `keep_text`: whether answers are kept until their tokens are counted; `rows`: whether it answers with the
+    record of each request; `every`: seconds between two reports of its progress.
+    """
 
     def __init__(self, plan: Plan, tls: ssl.SSLContext | None, index: int, keep_text: bool, rows: bool, every: float) -> None:
-        # workers begin a stage together, so none of them pauses on its own
-        super().__init__(dataclasses.replace(plan, pause=0.0), tls, self._keep if rows else None, None, every)
+        # the pool pauses between stages, and its workers begin a stage together
+        super().__init__(dataclasses.replace(plan, pause=0.0), tls, self._add_row if rows else None, None, every)
         self._keep_text = keep_text
-        self._whole, self._index, self._count = plan.source, index, 1
+        self._whole_source, self._index = plan.source, index
+        self._count = 1  # workers that send the stage together
         self._rows: list[Record] = []
 
     async def serve(self) -> None:
-        """Perform orders until standard input ends; then the process ends at once, with its in-flight requests, since nobody reads the result."""
+        """Perform orders {step, first, count} until standard input ends: `first` is the number of the stage's first request, `count` the number of workers.
+
+        When standard input ends, the process ends at once, with its in-flight requests, since nobody reads the result.
+        """
         with contextlib.closing(LoadClient(self._plan.destination, self._plan.limits, self._request_ended, self._tls)) as client:
             self._begin_counting()
             _send({"ready": True})
@@ -72,25 +83,27 @@ class Worker(Runner):
                 order = json.loads(await orders.get())
                 step = Step(**order["step"])
                 self._count, self._next = order["count"], 0
-                self._source = EveryNth(self._whole, order["first"] + self._index, self._count)
+                self._source = EveryNth(self._whole_source, order["first"] + self._index, self._count)
                 if step.concurrency is not None:
                     step = step.share(self._index, self._count)
                 measured = await self._measure(client, step)
                 self._flush()
-                _send({"totals": base64.b64encode(pickle.dumps(measured.totals)).decode(), "sent": self._next, "memory_mib": memory()})
+                _send({"totals": base64.b64encode(pickle.dumps(measured.totals)).decode(), "sent": self._next, "memory_mib": peak_memory()})
 
     def _times(self, step: Step) -> t.Iterable[float]:
+        """When the requests of this worker are due, in seconds from the start of the stage."""
         return itertools.islice(super()._times(step), self._index, None, self._count)
 
     def _report_progress(self, client: LoadClient) -> None:
+        """Send [seconds, requests that ended, successful ones, failed ones, requests in flight, p90 of the TTFT in milliseconds]."""
         totals = self._totals
         p90 = totals.hist["ttft_from_schedule"].percentile(90)
         _send({"progress": [client.now(), totals.requests, totals.ok, totals.failed, client.running, p90]})
 
-    def _keep(self, record: Record, step: Step) -> None:
-        record.text = None
+    def _add_row(self, record: Record, step: Step) -> None:
+        record.text = None  # no row has it
         self._rows.append(record)
-        if len(self._rows) >= ROWS:
+        if len(self._rows) >= ROWS_PER_LINE:
             self._flush()
 
     def _flush(self) -> None:
@@ -99,19 +112,19 @@ class Worker(Runner):
             self._rows = []
 
 
-def allow_connections() -> None:
-    """Raise the limit of open files, of which each connection is one, to what this process may have."""
+def raise_open_files_limit() -> None:
+    """Raise the limit of open files as far as this process may. Each connection is an open file."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    for most in (hard, max(soft, FILES)):
+    for limit in (hard, max(soft, MACOS_OPEN_FILES)):
         with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
             return
 
 
-def memory() -> float:
+def peak_memory() -> float:
     """The peak memory of this process, in MiB."""
     with contextlib.suppress(OSError, ValueError, IndexError):
-        # getrusage begins with the memory of the parent process, of which this one is a copy until its own program is loaded
+        # the peak of getrusage includes the memory of the parent process, which a new process shares until it loads its own program
         status = pathlib.Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
         return round(int(status.split("VmHWM:")[1].split()[0]) / 1024, 1)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -126,9 +139,9 @@ def _listen(loop: asyncio.AbstractEventLoop, orders: asyncio.Queue[str]) -> None
 
 
 def main() -> None:
-    """Read the options, then perform orders."""
+    """Read the options, {params, nonce, index, keep_text, rows, every}, then perform orders. `params`: the options of vllm_perf."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the pool too, which ends its workers
-    allow_connections()
+    raise_open_files_limit()
     given = json.loads(sys.stdin.readline())
     params = given["params"]
     plan = options.plan(params, input_files.workload(params), given["nonce"])

@@ -110,7 +110,7 @@ def _headers(mutation: Message) -> tuple[tuple[HeaderChange, ...], tuple[str, ..
     for option in messages(mutation, 1):
         header = message_of(option, 1) or {}
         append = message_of(option, 2)
-        # `append` is false where it is absent, unlike elsewhere in Envoy; the action takes precedence.
+        # An external processor's `append` is false by default, unlike elsewhere in Envoy. ADD_IF_ABSENT keeps an existing value as well.
         appends = append is not None and bool(number_of(append, 1))
         keeps = appends or number_of(option, 3) == _ADD_IF_ABSENT
         value = bytes_of(header, 3) or bytes_of(header, 2)

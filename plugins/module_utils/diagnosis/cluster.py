@@ -12,12 +12,12 @@ from ..common.objects import Facts, api_group, condition, describe, dicts, get_p
 from ..common.text import shorten
 from ..k8s.node_failures import event_time
 from ..k8s.pod_failures import refusal_failure
-from ..k8s.readiness.judge import holder
+from ..k8s.readiness.judge import finalizer_owner
 from . import ours
 from .finding import BASE, CANNOT_RUN, CONTROLLER, MISSING, NOTE, SUSPECT, UNREADY, Finding, finding
 from .snapshot import Snapshot, is_ready, name_of
 from .strangers import is_ours, place
-from .wanted import releases
+from .wanted import helm_releases
 
 # A variable of the device plugin of NVIDIA's operator. https://github.com/NVIDIA/gpu-operator/releases/tag/v26.7.0
 STRATEGY = "DEVICE_LIST_STRATEGY"
@@ -134,7 +134,7 @@ def operators(snap: Snapshot) -> c.Iterator[Finding]:
 
 def helm(snap: Snapshot) -> c.Iterator[Finding]:
     """Helm releases of the plan that an interrupted run left in a pending status."""
-    known = releases(snap.plan)
+    known = helm_releases(snap.plan)
     for secret in snap.of("Secret"):
         labels = mapping(get_path(secret, "metadata", "labels"))
         planned = (place(secret)[0], labels.get("name")) in known
@@ -205,7 +205,7 @@ def terminating_objects(snap: Snapshot) -> c.Iterator[Finding]:
     for kind in ("Gateway", "GatewayClass", "HTTPRoute", "InferencePool"):
         for obj in snap.of(kind):
             if get_path(obj, "metadata", "deletionTimestamp") and is_ours(snap, obj):
-                held = {text(name): holder(text(name)) for name in get_path(obj, "metadata", "finalizers") or []}
+                held = {text(name): finalizer_owner(text(name)) for name in get_path(obj, "metadata", "finalizers") or []}
                 yield finding(
                     "F45",
                     name_of(obj),

@@ -83,7 +83,7 @@ class Collector:
         """(namespace, name) of the ConfigMap of each endpoint picker."""
         return [(self.snap.picker_namespace, service["scheduler"]["name"]) for service in self.snap.services]
 
-    def _list(self, query: wanted.List) -> None:
+    def _list(self, query: wanted.ListQuery) -> None:
         api_version, kind, namespace, parameters, accept = query
         try:
             path = self.cluster.path(api_version, kind, namespace or None)

@@ -12,11 +12,13 @@ from .snapshot import Snapshot
 
 
 def differing(snap: Snapshot) -> c.Iterator[Finding]:
-    """Objects of the plan that are missing, or have other fields than planned."""
+    """Objects of the plan that are missing, that differ from the plan, or that could not be compared with it."""
     unread = [drift for drift in snap.drift if drift.problem]
     if unread:
-        where, what = ", ".join(drift.where for drift in unread), "objects cannot be compared with the plan" if unread[1:] else ""
-        yield finding("rights", where, unread[0].lines(), NOTE, what or "an object cannot be compared with the plan")
+        where, objects = ", ".join(drift.where for drift in unread), "objects" if len(unread) > 1 else "an object"
+        yield finding(
+            "rights", where, list(dict.fromkeys(line for drift in unread for line in drift.lines())), NOTE, f"{objects} cannot be compared with the plan"
+        )
     for drift in snap.drift:
         if drift.problem:
             continue
@@ -24,7 +26,7 @@ def differing(snap: Snapshot) -> c.Iterator[Finding]:
             yield finding("absent", drift.where, drift.lines(), MISSING)
         else:
             fields = ", ".join(difference.field for difference in drift.differences[:2]) + (" and more" if len(drift.differences) > 2 else "")
-            yield finding("drift", drift.where, drift.lines(), DRIFT, f"{fields} is not as planned")
+            yield finding("drift", drift.where, drift.lines(), DRIFT, f"{fields} {'are' if len(drift.differences) > 1 else 'is'} not as planned")
 
 
 RULES = (differing,)

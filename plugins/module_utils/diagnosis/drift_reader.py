@@ -16,16 +16,17 @@ from ..k8s.client import FIELD_MANAGER, Cluster
 from ..k8s.drift import Drift, differences
 from ..k8s.errors import ApiError, ClusterError
 
-SHARED = ("Namespace", "GatewayClass")  # the roles do not change those of others
+SHARED = ("Namespace", "GatewayClass")  # kinds that the roles use and do not change where the object is of others
 
 
 def read_drift(cluster: Cluster, definitions: c.Sequence[Facts], labels: dict[str, str]) -> list[Drift]:
-    """The objects that differ from their definitions, in the order of the definitions. labels: the labels of all objects of this deployment."""
+    """The objects that differ from their definitions, in the order of the definitions. labels: those that all objects of this deployment have."""
     drifts = cluster.parallel(lambda definition: _compared(cluster, definition, labels), definitions)
     return [drift for drift in drifts if drift is not None]
 
 
 def _compared(cluster: Cluster, definition: Facts, labels: dict[str, str]) -> Drift | None:
+    """How an object differs from its definition; None where it does not, and for a shared object of others."""
     where = object_title(definition)
     namespace, name = text(get_path(definition, "metadata", "namespace")), text(get_path(definition, "metadata", "name"))
     try:
@@ -41,6 +42,7 @@ def _compared(cluster: Cluster, definition: Facts, labels: dict[str, str]) -> Dr
     applied = _dry_run(lambda: cluster.apply(path, json.dumps(definition).encode(), dry_run=True, timeout=20))
     differing = differences(definition, live, applied, FIELD_MANAGER)
     if any(difference.added for difference in differing):
+        # again, without fields that have only the default of a new object
         differing = differences(definition, live, applied, FIELD_MANAGER, new=_dry_run(lambda: _created(cluster, path, definition)))
     return Drift(where, tuple(differing)) if differing else None
 

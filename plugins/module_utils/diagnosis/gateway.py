@@ -20,8 +20,8 @@ from .finding import MISSING, NOTE, SUSPECT, WIRING, Finding, finding
 from .snapshot import Snapshot, name_of
 from .strangers import every, labelled, place, proxies_of, targets
 
-# (pattern in the reason of a rejected route or pool, code). The first match wins.
-ROUTE_CODES = (
+# (pattern in the reason why an object is not ready, code of the finding). The first match wins.
+REASON_CODES = (
     (r"RefNotPermitted|missing a ReferenceGrant|not permitted by any ReferenceGrant", "F10"),
     (r"ENABLE_GATEWAY_API_INFERENCE_EXTENSION|unsupported backendRef|InvalidKind|NotSupportedByParent", "F9"),
     (r"BackendNotFound|ServiceNotFound", "absent"),
@@ -32,7 +32,7 @@ CONTEXT = Context()  # empty: the verdicts on gateways depend on the object alon
 
 
 def gateways(snap: Snapshot) -> c.Iterator[Finding]:
-    """GatewayClass and Gateway of the plan; a plan without a Gateway, where each model has its own address, has none."""
+    """The GatewayClass and the Gateway of the plan. Nothing where the plan has no Gateway, since each model has its own address."""
     wanted = snap.plan["gateway"]
     if not wanted["gateway_api"]:
         return
@@ -64,8 +64,9 @@ def gateways(snap: Snapshot) -> c.Iterator[Finding]:
 
 
 def _judged(verdict: Verdict, code: str, obj: Facts, weight: int) -> c.Iterator[Finding]:
+    """A finding where the object is not ready: with the code of the reason, or with `code` where REASON_CODES has none for it."""
     if not verdict.ready:
-        code = next((known for pattern, known in ROUTE_CODES if re.search(pattern, verdict.reason)), code)
+        code = next((known for pattern, known in REASON_CODES if re.search(pattern, verdict.reason)), code)
         yield finding(code, name_of(obj), [verdict.reason], weight, "" if code != "absent" else "it references an object that does not exist", verdict.remedy)
 
 
@@ -74,15 +75,15 @@ def routes(snap: Snapshot) -> c.Iterator[Finding]:
     gateway = snap.plan["gateway"]
     for service in snap.services:
         wanted = service["route"]
-        home = wanted["namespace"]
-        if not wanted["exists"] or not snap.read("HTTPRoute", home):
+        namespace = wanted["namespace"]
+        if not wanted["exists"] or not snap.read("HTTPRoute", namespace):
             continue
-        obj = snap.get("HTTPRoute", wanted["name"], home)
+        obj = snap.get("HTTPRoute", wanted["name"], namespace)
         if obj is None:
-            yield finding("absent", f"HTTPRoute {home}/{wanted['name']}", ["not there"], MISSING, f"the route of {service['name']} is missing")
+            yield finding("absent", f"HTTPRoute {namespace}/{wanted['name']}", ["not there"], MISSING, f"the route of {service['name']} is missing")
             continue
         yield from _judged(judge_route(obj, CONTEXT), "F8", obj, WIRING)
-        parents = [(text(ref.get("namespace")) or home, text(ref.get("name"))) for ref in dicts(get_path(obj, "spec", "parentRefs"))]
+        parents = [(text(ref.get("namespace")) or namespace, text(ref.get("name"))) for ref in dicts(get_path(obj, "spec", "parentRefs"))]
         if (gateway["namespace"], gateway["name"]) not in parents:
             shown = ", ".join("/".join(parent) for parent in parents) or "no gateway"
             yield finding(
@@ -97,6 +98,7 @@ def routes(snap: Snapshot) -> c.Iterator[Finding]:
 
 
 def _matches(snap: Snapshot, obj: Facts, wanted: c.Mapping[str, t.Any]) -> c.Iterator[Finding]:
+    """The path and the host names of a route, where they are not as planned."""
     paths = [text(get_path(match, "path", "value")) or "/" for rule in dicts(get_path(obj, "spec", "rules")) for match in dicts(rule.get("matches"))] or ["/"]
     if wanted["path"] not in paths:
         yield finding(
@@ -120,11 +122,12 @@ def _matches(snap: Snapshot, obj: Facts, wanted: c.Mapping[str, t.Any]) -> c.Ite
 
 
 def _backends(snap: Snapshot, obj: Facts, wanted: c.Mapping[str, t.Any], service: c.Mapping[str, t.Any]) -> c.Iterator[Finding]:
+    """The backend of a route and its port, where they are not as planned."""
     backend = wanted["backend"]
     refs = [ref for rule in dicts(get_path(obj, "spec", "rules")) for ref in dicts(rule.get("backendRefs"))]
     named = [(text(ref.get("kind")) or "Service", text(ref.get("name")), ref.get("port")) for ref in refs]
-    good = [entry for entry in named if entry[:2] == (backend["kind"], backend["name"])]
-    if not good:
+    planned = [entry for entry in named if entry[:2] == (backend["kind"], backend["name"])]
+    if not planned:
         shown = ", ".join(f"{kind} {name}" for kind, name, _port in named) or "nothing"
         yield finding(
             "F26",
@@ -134,23 +137,23 @@ def _backends(snap: Snapshot, obj: Facts, wanted: c.Mapping[str, t.Any], service
             "the route leads to another backend",
             "route to the planned backend: run playbooks/site.yml",
         )
-    elif backend["kind"] == "Service" and backend.get("port") not in [port for _kind, _name, port in good]:
-        yield finding("F22", name_of(obj), [f"it uses port {good[0][2]} of Service {backend['name']}, planned: {backend.get('port')}"], WIRING + 1)
+    elif backend["kind"] == "Service" and backend.get("port") not in [port for _kind, _name, port in planned]:
+        yield finding("F22", name_of(obj), [f"it uses port {planned[0][2]} of Service {backend['name']}, planned: {backend.get('port')}"], WIRING + 1)
 
 
 def policies(snap: Snapshot) -> c.Iterator[Finding]:
-    """With Envoy Gateway: the policies that query the picker and that route to its choice."""
+    """With Envoy Gateway: the policies by which it queries the picker (EnvoyExtensionPolicy) and routes to its choice (BackendTrafficPolicy)."""
     if snap.plan["gateway"]["provider"] != "envoy_gateway":
         return
-    home = snap.plan["gateway"]["routes_namespace"]
+    namespace = snap.plan["gateway"]["routes_namespace"]
     for service in snap.services:
         name, epp = service["route"]["name"], service["scheduler"]
-        if snap.read("EnvoyExtensionPolicy", home):
+        if snap.read("EnvoyExtensionPolicy", namespace):
             extensions = _targeting(snap, "EnvoyExtensionPolicy", name)
             if not extensions:
                 yield finding(
                     "F26",
-                    f"EnvoyExtensionPolicy {home}/{epp['name']}",
+                    f"EnvoyExtensionPolicy {namespace}/{epp['name']}",
                     [f"no policy targets HTTPRoute {name}"],
                     MISSING - 1,
                     f"the gateway does not query the endpoint picker of {service['name']}",
@@ -158,11 +161,12 @@ def policies(snap: Snapshot) -> c.Iterator[Finding]:
             for obj in extensions:
                 yield from _judged(judge_policy(obj, CONTEXT), "F26", obj, WIRING)
                 yield from _queried_service(obj, epp, snap)
-        if snap.read("BackendTrafficPolicy", home):
+        if snap.read("BackendTrafficPolicy", namespace):
             yield from _destination(snap, service, _targeting(snap, "BackendTrafficPolicy", name))
 
 
 def _queried_service(obj: Facts, epp: c.Mapping[str, t.Any], snap: Snapshot) -> c.Iterator[Finding]:
+    """An EnvoyExtensionPolicy that queries another Service than the endpoint picker."""
     refs = [(text(ref.get("name")), ref.get("port")) for part in dicts(get_path(obj, "spec", "extProc")) for ref in dicts(part.get("backendRefs"))]
     if refs and (epp["name"], epp["ports"]["grpc"]) not in refs:
         yield finding(
@@ -174,37 +178,45 @@ def _queried_service(obj: Facts, epp: c.Mapping[str, t.Any], snap: Snapshot) -> 
         )
 
 
-def _destination(snap: Snapshot, service: c.Mapping[str, t.Any], overrides: list[Facts]) -> c.Iterator[Finding]:
+def _destination(snap: Snapshot, service: c.Mapping[str, t.Any], traffic_policies: list[Facts]) -> c.Iterator[Finding]:
+    """BackendTrafficPolicies of a route that are not accepted, or that do not route to the endpoint in the picker's header."""
     header = snap.plan["gateway"]["ext_proc"]["destination_header"]
-    taken = [text(entry.get("header")) for obj in overrides for entry in dicts(get_path(obj, "spec", "loadBalancer", "endpointOverride", "extractFrom"))]
-    where = name_of(overrides[0]) if overrides else f"BackendTrafficPolicy {service['route']['namespace']}/{service['scheduler']['name']}"
+    taken = [text(entry.get("header")) for obj in traffic_policies for entry in dicts(get_path(obj, "spec", "loadBalancer", "endpointOverride", "extractFrom"))]
+    where = name_of(traffic_policies[0]) if traffic_policies else f"BackendTrafficPolicy {service['route']['namespace']}/{service['scheduler']['name']}"
     if header not in taken:
-        observation = f"it takes the endpoint from {', '.join(taken) or 'nowhere'}" if overrides else f"no policy targets HTTPRoute {service['route']['name']}"
+        observation = f"no policy targets HTTPRoute {service['route']['name']}"
+        if traffic_policies:
+            observation = f"it takes the endpoint from {', '.join(taken) or 'no header'}"
         yield finding(
             "F26",
             where,
-            [f"{observation}; the picker answers in the header {header}"],
+            [f"{observation}; the picker names the endpoint in the header {header}"],
             WIRING + 2,
             f"the gateway queries the endpoint picker of {service['name']} but ignores its choice",
         )
-    for obj in overrides:
+    for obj in traffic_policies:
         yield from _judged(judge_policy(obj, CONTEXT), "F26", obj, WIRING)
 
 
 def _targeting(snap: Snapshot, kind: str, route: str) -> list[Facts]:
-    home = snap.plan["gateway"]["routes_namespace"]
-    return [obj for obj in snap.of(kind, home) if any(ref.get("name") == route for ref in dicts(get_path(obj, "spec", "targetRefs")))]
+    """The policies of a kind that target the route of this name."""
+    namespace = snap.plan["gateway"]["routes_namespace"]
+    return [obj for obj in snap.of(kind, namespace) if any(_is_route(ref, route) for ref in dicts(get_path(obj, "spec", "targetRefs")))]
+
+
+def _is_route(target: Facts, name: str) -> bool:
+    return target.get("name") == name and target.get("kind") == "HTTPRoute"
 
 
 def proxies(snap: Snapshot) -> c.Iterator[Finding]:
-    """The proxy: its routing type, its image and its log."""
+    """The gateway's proxy: its routing type, a pre-release image, and errors about the picker's TLS in its log."""
     gateway = snap.plan["gateway"]
     for obj in snap.of("EnvoyProxy", gateway["namespace"]):
         if get_path(obj, "metadata", "name") == gateway["name"] and get_path(obj, "spec", "routingType") == "Service":
             yield finding("F52", name_of(obj), ["routingType Service"], WIRING + 1)
     for pod in proxies_of(snap):
-        for part in dicts(get_path(pod, "spec", "containers")):
-            image, log = text(part.get("image")), snap.log(pod, text(part.get("name")))
+        for container in dicts(get_path(pod, "spec", "containers")):
+            image, log = text(container.get("image")), snap.log(pod, text(container.get("name")))
             if re.search(r":[^/:]*\b(alpha|beta|rc)", image):
                 yield finding("F47", name_of(pod), [f"image {image}"], SUSPECT)
             failure = log_failure("\n".join(line for line in log.splitlines() if "ext_proc" in line))
@@ -222,23 +234,30 @@ def pools_status(snap: Snapshot) -> c.Iterator[Finding]:
 
 
 def istio(snap: Snapshot) -> c.Iterator[Finding]:
-    """DestinationRules for Services of ours without Istio, and those that contradict the picker's TLS."""
-    names = {key[3] for key in targets(snap) if key[1] == "Service"}
-    listed = [obj for home in snap.homes for obj in every(snap, ISTIO_NETWORKING, "DestinationRule") if place(obj)[0] == home]
+    """DestinationRules for our Services where the provider is not Istio, and those that contradict the picker's TLS."""
+    names = {name for _group, kind, _namespace, name in targets(snap) if kind == "Service"}
+    listed = [obj for namespace in snap.homes for obj in every(snap, ISTIO_NETWORKING, "DestinationRule") if place(obj)[0] == namespace]
     rules = [obj for obj in listed if text(get_path(obj, "spec", "host")).partition(".")[0] in names or labelled(snap, obj)]
     if rules and snap.plan["gateway"]["provider"] not in ("istio", "openshift"):
         yield finding("F41", ", ".join(name_of(obj) for obj in rules), [f"the provider is {snap.plan['gateway']['provider']}"], NOTE)
     for obj in rules:
-        mode = text(get_path(obj, "spec", "trafficPolicy", "tls", "mode"))
         for service in snap.services:
             if text(get_path(obj, "spec", "host")).partition(".")[0] == service["scheduler"]["name"]:
+                mode = _tls_mode(obj, service["scheduler"]["ports"]["grpc"])
                 secure = "--secure-serving=false" not in service["scheduler"]["args"]
                 if secure != (mode not in ("", "DISABLE")):
                     yield finding("F11", name_of(obj), [f"tls mode {mode or 'unset'}, the picker is {'with' if secure else 'without'} TLS"], WIRING + 2)
 
 
+def _tls_mode(rule: Facts, port: int) -> str:
+    """The TLS mode of a DestinationRule for a port: that of the port's own settings, which replace all others; empty where none is set."""
+    policy = mapping(get_path(rule, "spec", "trafficPolicy"))
+    own = next((each for each in dicts(policy.get("portLevelSettings")) if get_path(each, "port", "number") == port), policy)
+    return text(get_path(own, "tls", "mode"))
+
+
 def grants(snap: Snapshot) -> c.Iterator[Finding]:
-    """Backends in another namespace without a ReferenceGrant there."""
+    """Backends of our routes in another namespace that has no ReferenceGrant for them."""
     names = {(each["namespace"], each["name"]) for service in snap.services for each in service["routes"]}
     for obj in (obj for obj in snap.of("HTTPRoute") if place(obj) in names):
         for rule in dicts(get_path(obj, "spec", "rules")):
@@ -248,9 +267,10 @@ def grants(snap: Snapshot) -> c.Iterator[Finding]:
                     yield finding("F10", name_of(obj), [f"backend {kind} {other}/{name}, no ReferenceGrant there"], WIRING + 1)
 
 
-def _granted(snap: Snapshot, home: str, namespace: str, kind: str, name: str) -> bool:
+def _granted(snap: Snapshot, route_namespace: str, namespace: str, kind: str, name: str) -> bool:
+    """Whether a ReferenceGrant in `namespace` permits routes of `route_namespace` to use this backend."""
     for grant in snap.of("ReferenceGrant", namespace):
-        allowed = any(part.get("namespace") == home and part.get("kind") == "HTTPRoute" for part in dicts(get_path(grant, "spec", "from")))
+        allowed = any(part.get("namespace") == route_namespace and part.get("kind") == "HTTPRoute" for part in dicts(get_path(grant, "spec", "from")))
         if allowed and any(part.get("kind") == kind and mapping(part).get("name") in (None, name) for part in dicts(get_path(grant, "spec", "to"))):
             return True
     return False

@@ -16,8 +16,8 @@ from .catalog import CATALOG, LAYERS
 from .finding import ALONE, BASE, NOTE, SUSPECT, SYMPTOM, Finding, finding
 from .snapshot import FORBIDDEN, Snapshot
 
-STRANGERS = (*route_conflicts.RULES, *strangers.RULES, *admission.RULES)
-RULES = (*cluster.RULES, *pods.RULES, *gateway.RULES, *scheduling.RULES, *traffic.RULES, *STRANGERS, *drift.RULES)
+STRANGER_RULES = (*route_conflicts.RULES, *strangers.RULES, *admission.RULES)  # about objects of others
+RULES = (*cluster.RULES, *pods.RULES, *gateway.RULES, *scheduling.RULES, *traffic.RULES, *STRANGER_RULES, *drift.RULES)
 
 
 def unreachable(message: str) -> list[Finding]:
@@ -39,7 +39,7 @@ def diagnose(snap: Snapshot) -> list[Finding]:
                     f"a check failed to run: {place}",
                     "this diagnosis",
                     (f"{type(error).__name__}: {error}",),
-                    "check the objects by hand, and report this",
+                    "check the objects by hand, and report this error to the maintainers of the collection",
                     NOTE,
                 )
             )
@@ -47,17 +47,15 @@ def diagnose(snap: Snapshot) -> list[Finding]:
 
 
 def lowered(findings: c.Sequence[Finding]) -> list[Finding]:
-    """The findings. A missing namespace or CRD lowers the weight of the missing objects that depend on it."""
+    """The findings. Where a namespace or a CRD (F1) is missing, those that follow from that are symptoms."""
     if not any(entry.code in ("namespace", "F1") and entry.weight >= BASE for entry in findings):
         return list(findings)
-    return [
-        dataclasses.replace(entry, weight=min(entry.weight, SYMPTOM)) if entry.code in ("absent", "scaled", "controller", "F7", "F26") else entry
-        for entry in findings
-    ]
+    effects = ("absent", "scaled", "controller", "F7", "F26")  # F7: the Gateway is not ready; F26: the endpoint picker is bypassed
+    return [dataclasses.replace(entry, weight=min(entry.weight, SYMPTOM)) if entry.code in effects else entry for entry in findings]
 
 
 def ranked(findings: c.Iterable[Finding]) -> list[Finding]:
-    """The findings without duplicates, by weight, then by layer."""
+    """The findings by weight, then by layer. Those of one code and place are merged into one, with the evidence of all."""
     layers = list(LAYERS)
     merged: dict[tuple[str, str], Finding] = {}
     for entry in findings:
@@ -72,7 +70,11 @@ def ranked(findings: c.Iterable[Finding]) -> list[Finding]:
 
 
 def report(findings: c.Sequence[Finding], facts: c.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """The file diagnosis.json. facts: {instance, namespace, cluster, release, time, seconds, busy, looked_at, not_read}."""
+    """The content of diagnosis.json.
+
+    facts: {instance, namespace, cluster, release, time, seconds, busy, looked_at, not_read}. busy: whether a server has waiting requests and makes progress;
+    looked_at: the number of objects by kind; not_read: lines about objects that could not be read.
+    """
     serious = [entry for entry in findings if entry.weight >= SYMPTOM]
     return {
         "ok": not serious,
@@ -90,22 +92,24 @@ def not_read(snap: Snapshot) -> list[str]:
     others: dict[str, list[str]] = {}
     for entry in snap.unread:
         if entry.get("status") == 403 or entry["message"] == FORBIDDEN:
-            what, home, place = entry["what"], entry.get("place") or "", ""
-            refused.setdefault(f" in {home}" if home and what.endswith(f" in {home}") else place, []).append(what.removesuffix(f" in {home}"))
+            what, namespace = entry["what"], entry.get("place") or ""
+            where = f" in {namespace}" if namespace and what.endswith(f" in {namespace}") else ""
+            refused.setdefault(where, []).append(what.removesuffix(where))
         else:
             others.setdefault(entry["message"], []).append(entry["what"])
     parts = [", ".join(sorted(whats)) + where for where, whats in sorted(refused.items())]
-    lines_ = [f"{'; '.join(parts)}: this account may not read them, so a cause that lies there is not found"] if parts else []
-    return lines_ + [f"{', '.join(whats)}: {why}" for why, whats in others.items()]
+    of_refused = [f"{'; '.join(parts)}: this account may not read them, so a cause that lies there is not found"] if parts else []
+    return of_refused + [f"{', '.join(whats)}: {why}" for why, whats in others.items()]
 
 
 def with_claims(diagnosis: c.Mapping[str, t.Any], verdict: c.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """The report of a diagnosis that found nothing, with a symptom for each claim of the verdict that does not hold."""
+    """The report of a diagnosis that names no cause, with a symptom for each claim of the verdict that does not hold."""
     failed = [entry for entry in verdict["claims"] if not entry["ok"]]
     findings = [finding("claim", f"claim {entry['id']}", [entry["evidence"]], SYMPTOM, f"{entry['id']} does not hold", entry["remedy"]) for entry in failed]
     if not findings:
-        held = f"; {pluralize(len(verdict['claims']), 'claim')} of the validation hold" if verdict["claims"] else ""
-        return {**diagnosis, "summary": diagnosis["summary"] + held, "claims": len(verdict["claims"])}
+        count = len(verdict["claims"])
+        held = f"; {pluralize(count, 'claim')} of the validation hold{'s' if count == 1 else ''}" if count else ""
+        return {**diagnosis, "summary": diagnosis["summary"] + held, "claims": count}
     shown = [entry.shown(rank) for rank, entry in enumerate(findings, 1)]
     notes = [{**entry, "rank": len(shown) + index} for index, entry in enumerate(diagnosis["findings"], 1)]
     return {**diagnosis, "ok": False, "summary": summary(findings), "findings": shown + notes, "claims": len(verdict["claims"])}
@@ -118,8 +122,8 @@ def summary(findings: c.Sequence[Finding]) -> str:
         return "no known failure was found" + (f"; {pluralize(len(findings), 'note')}" if findings else "")
     first = serious[0]
     others = len(serious) - 1
-    sure = "most probable cause" if first.weight >= SUSPECT else "symptom without a known cause"
-    return redact(f"{sure}: {first.what} ({first.where})" + (f"; {others} more finding{'s' if others > 1 else ''}" if others else ""))
+    certainty = "most probable cause" if first.weight >= SUSPECT else "symptom without a known cause"
+    return redact(f"{certainty}: {first.what} ({first.where})" + (f"; {others} more finding{'s' if others > 1 else ''}" if others else ""))
 
 
 def lines(diagnosis: c.Mapping[str, t.Any]) -> list[str]:
@@ -133,7 +137,7 @@ def lines(diagnosis: c.Mapping[str, t.Any]) -> list[str]:
 
 
 def markdown(diagnosis: c.Mapping[str, t.Any]) -> str:
-    """The file diagnosis.md."""
+    """The content of diagnosis.md."""
     where = f", cluster {_plain(diagnosis['cluster'])}" if diagnosis.get("cluster") else ""
     shown = [
         f"# Diagnosis of {diagnosis['instance']} in {diagnosis['namespace']}",
@@ -160,4 +164,5 @@ def markdown(diagnosis: c.Mapping[str, t.Any]) -> str:
 
 
 def _plain(words: str) -> str:
+    """A text in one line, with the characters of Markdown tables and of HTML tags escaped."""
     return " ".join(words.split()).replace("|", "\\|").replace("<", "&lt;")

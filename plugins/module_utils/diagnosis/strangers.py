@@ -10,14 +10,14 @@ import typing as t
 
 from ..common.labels import HOME_LABEL, MANAGED_BY, PART_OF, has_labels
 from ..common.objects import Facts, api_group, condition, describe, dicts, get_path, group_of, mapping, text
-from ..releases.gateways import ATTACHING, attaching
+from ..releases.gateways import ATTACHMENT_GROUPS, attachment_groups
 from .finding import NOTE, SUSPECT, Finding, finding
 from .snapshot import Snapshot, name_of, selector_matches, selects
 
 GATEWAY_API = "gateway.networking.k8s.io"
 # API groups whose objects attach to gateways, routes, Services, pools or pods, with the resources to read of each (a regular expression; empty: all).
 GROUPS = {
-    **dict.fromkeys(ATTACHING, ""),
+    **dict.fromkeys(ATTACHMENT_GROUPS, ""),
     GATEWAY_API: r"^(?!gatewayclasses$)",  # a class attaches to nothing
     "networking.gke.io": r"policies$",
     "networking.k8s.io": r"^networkpolicies$",
@@ -46,7 +46,7 @@ Key = tuple[str, str, str, str]  # group, kind, namespace, name
 def relevant(snap: Snapshot) -> set[str]:
     """The groups whose objects can change this stack: those of its provider, and of Istio where a pod is in its mesh."""
     meshed = any(_meshed(snap, pod) for pod in pods_of(snap))
-    return {*attaching(snap.plan["gateway"]["provider"]), *(group for group in GROUPS if meshed and group.endswith(ISTIO[0]))}
+    return {*attachment_groups(snap.plan["gateway"]["provider"]), *(group for group in GROUPS if meshed and group.endswith(ISTIO[0]))}
 
 
 def place(obj: Facts) -> tuple[str, str]:

@@ -72,10 +72,14 @@ class Adapters:
         except ExchangeError as error:
             return {"server": target.name, "before": {}, "after": {}, "adapters": [_row("all", FAILED, str(error), error.remedy)]}
         rows, after = [], dict(before)
+        failed = set()
         for state, name in steps(before, wanted):
+            if name in failed:  # it is loaded from its old source still
+                continue
             failure = None if check else self._do(target.client, state, name, wanted.get(name, ""))
             if failure:
                 rows.append(_row(name, FAILED, str(failure), failure.remedy))
+                failed.add(name)
                 continue
             rows.append(_row(name, state))
             after.pop(name, None)

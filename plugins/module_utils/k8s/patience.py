@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How long a request to an API server is repeated that fails for a reason that may pass: one rule for this collection's requests and kubernetes.core's.
+"""Repeats requests to an API server that fail for a reason that may pass. The same rule holds for this collection's requests and for those of kubernetes.core.
 
-An API server is replaced, sheds load or is cut off by a proxy for some seconds in the middle of a run. One that has accepted a request in the same run is
-the right one, so these seconds are waited for. Where none has been accepted, an address at which nothing answers is a mistake, which is reported at once.
+An API server that is replaced, sheds load or is cut off by a proxy is back after some seconds. Where it has accepted a request earlier in the same run, its
+address is right, and requests wait for it. Where it has not, an address at which nothing answers is a mistake, which is reported at once.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from .errors import ApiError, ClusterError, CutError, LateError, may_pass
 Result = t.TypeVar("Result")
 Meaning = Callable[[Exception], "ClusterError | None"]
 
-CONNECT_TIMEOUT, READ_TIMEOUT = 10.0, 60.0  # seconds: to connect, between two bytes
-PAUSE, LONGEST_PAUSE = 0.5, 10.0  # seconds between two tries; as long as Retry-After requests, up to the longer one
-PATIENCE = 30.0  # seconds for which every module repeats a request
-SILENCE = 60.0  # seconds for which a module that waits does so
+CONNECT_TIMEOUT, READ_TIMEOUT = 10.0, 60.0  # seconds: to connect; between two bytes of a response
+PAUSE, LONGEST_PAUSE = 0.5, 10.0  # seconds between two tries: the first, or what Retry-After requests, up to the second
+PATIENCE = 30.0  # seconds for which a request is repeated
+WAITING_PATIENCE = 60.0  # the same in a module that waits, see Patience.be_patient
 WARN_AFTER = 5.0  # seconds of failures after which a warning explains the delay
-FOLDER = "LLM_D_RUN_FOLDER"  # the environment variable with the path of a folder of the run, in which its modules mark the API servers that accept them
-# Paths of requests that change nothing, whatever their method.
+FOLDER_VARIABLE = "LLM_D_RUN_FOLDER"  # environment variable: the path of the run's folder, in which its modules mark the API servers that accept them
+# Paths under which a POST changes nothing: reviews of permissions and tokens.
 _REVIEWS = ("/apis/authorization.k8s.io/", "/apis/authentication.k8s.io/")
 
 
@@ -40,19 +40,19 @@ def _itself(exc: Exception) -> ClusterError | None:
 
 
 class Patience:
-    """The patience with one API server. Thread-safe. url: its own, or that of a request to it; credentials: see `credentials_of`."""
+    """Repeats requests to one API server. Thread-safe. url: of the server, or of a request to it; credentials: as `credentials_of` returns them."""
 
     def __init__(self, url: str, clock: Clock = SYSTEM, credentials: str = "") -> None:
         self._server = "{0.scheme}://{0.netloc}".format(urlsplit(url))
         self._clock = clock
         self._until = 0.0
-        self._spent = False
+        self._gave_up = False
         self._server_mark, self._credentials_mark = _Mark(self._server), _Mark(self._server, credentials)
-        self.reached = self.accepted
+        self.reached = self.accepted  # whether the API server has answered, if only with an error; Cluster sets it too
 
     @property
     def accepted(self) -> bool:
-        """Whether the API server has accepted a request in this run."""
+        """Whether the API server has accepted a request in this run, with any credentials."""
         return self._server_mark.made
 
     @property
@@ -61,19 +61,19 @@ class Patience:
         return self._credentials_mark.made
 
     def be_patient(self, seconds: float) -> None:
-        """From now on, for so long, a request is repeated for up to SILENCE seconds, though none was accepted before, and not beyond. For modules that wait."""
+        """For modules that wait: within the next `seconds`, repeat a request for up to WAITING_PATIENCE, even where the API server has accepted none before."""
         self._until = self._clock.now() + seconds
 
     @property
     def left(self) -> float:
-        """Seconds that `be_patient` still gives."""
+        """Seconds that remain of those given to `be_patient`; negative when they are over."""
         return self._until - self._clock.now()
 
     def repeated(self, repeatable: bool, once: Callable[[], Result], meaning: Meaning = _itself) -> Result:
-        """The result of `once`, which is called again after a failure that may pass. Raises what it raises.
+        """The result of `once`, which is called again after a failure that may pass. Raises the exception of its last call.
 
-        repeatable: the request changes nothing, or the same when it is done twice; another one is repeated only where it has not been done.
-        meaning: an exception as the ClusterError that it stands for; None for one that is not about the API server.
+        repeatable: whether the request may be done twice; any other is repeated only where the API server has not processed it.
+        meaning: returns the ClusterError that an exception stands for; None for an exception that is not about the API server.
         """
         begin = self._clock.now()
         failure: ClusterError | None = None
@@ -83,29 +83,31 @@ class Patience:
             except Exception as exc:
                 first, failure = failure is None, meaning(exc)
                 if isinstance(failure, ApiError) and failure.reason and failure.status < 500 and failure.status not in (401, 429):
-                    self._accept()  # it processed the request
-                if failure is None or not self._goes_on(failure, repeatable, begin, first):
+                    self._accept()  # the API server refused the request, but processed it
+                if failure is None or not self._may_repeat(failure, repeatable, begin, first):
                     raise
                 requested = failure.retry_after if isinstance(failure, ApiError) else 0.0
                 self._clock.sleep(min(max(PAUSE, requested), LONGEST_PAUSE))
             else:
                 self._accept()
                 if failure is not None and self._clock.now() - begin > WARN_AFTER:
-                    warn(f"requests were repeated for {WARN_AFTER:g} s or longer, until this passed: {failure}")
+                    warn(f"a request was repeated for more than {WARN_AFTER:g} s, until this failure passed: {failure}")
                 return result
 
-    def _goes_on(self, failure: ClusterError, repeatable: bool, begin: float, first: bool) -> bool:
+    def _may_repeat(self, failure: ClusterError, repeatable: bool, begin: float, first: bool) -> bool:
+        """Whether a request is sent again after a failure. begin: time of its first call, by the clock; first: whether this is its first failure."""
         if not may_pass(failure, self.reached):
             return False
         status = getattr(failure, "status", 0)
-        undone = status == 429 or not isinstance(failure, (ApiError, CutError, LateError))
-        if not repeatable and not undone:
+        unprocessed = status == 429 or not isinstance(failure, (ApiError, CutError, LateError))
+        if not repeatable and not unprocessed:
             return False
-        if begin < self._until:
-            return self._clock.now() + PAUSE <= min(begin + SILENCE, self._until)
-        # A 500 is most often that of a webhook, which only its owner mends; one of etcd passes with the choice of its next leader.
-        if self._spent or not (self.accepted or status == 429) or status == 500 and "etcdserver" not in str(failure):
+        if begin < self._until:  # be_patient holds
+            return self._clock.now() + PAUSE <= min(begin + WAITING_PATIENCE, self._until)
+        # A 500 is most often that of a webhook, and waiting does not help; one of etcd passes when it has elected its next leader.
+        if self._gave_up or not (self.accepted or status == 429) or status == 500 and "etcdserver" not in str(failure):
             return False
+        # A read that timed out took longer than PATIENCE, and is repeated once.
         if self._clock.now() + PAUSE <= begin + PATIENCE or first and isinstance(failure, LateError):
             return True
         self._give_up()
@@ -117,18 +119,18 @@ class Patience:
         self._credentials_mark.make()
 
     def _give_up(self) -> None:
-        """Let later requests, such as those for the cause, fail without waiting."""
-        self._spent = True
+        """Let later requests fail at once, such as those that look for the cause. In a later module this ends with the first request that is accepted."""
+        self._gave_up = True
         self._server_mark.take_back()
 
 
 def is_repeatable(method: str, path: str, query: t.Mapping[str, object] | None) -> bool:
-    """Whether a request may be done twice. A creation may not: the second one fails for the object of the first."""
+    """Whether a request may be done twice. A creation may not: the second one fails, since the object exists."""
     return method != "POST" or path.startswith(_REVIEWS) or "dryRun" in (query or {})
 
 
 def credentials_of(configuration: t.Any) -> str:
-    """A text that identifies the credentials of a client's configuration. Secret."""
+    """A text that identifies the credentials of a client's configuration, and contains them: it is secret."""
     certificate = b""
     with contextlib.suppress(OSError, TypeError):
         certificate = Path(configuration.cert_file).read_bytes()  # the client writes it to another file in each process
@@ -136,14 +138,15 @@ def credentials_of(configuration: t.Any) -> str:
 
 
 class _Mark:
-    """A mark of a module for later modules of the run: an empty file, where the run has a folder. made: by this module, or by an earlier one.
+    """A mark that modules leave for later modules of the run: an empty file in the run's folder. Without a folder, only this module knows it.
 
-    Its name discloses nothing to those who do not know the folder of the run, which is new in each.
+    subject: what the mark is about; made: whether this module or an earlier one has made it. The name of the file is a hash with the path of the folder, which
+    is new in each run, so that it discloses nothing to those who do not know the path.
     """
 
-    def __init__(self, *of: str) -> None:
-        folder = os.environ.get(FOLDER)
-        self._path = Path(folder) / f"llm_d-accepted-{hashlib.sha256(repr((folder, of)).encode()).hexdigest()[:16]}" if folder else None
+    def __init__(self, *subject: str) -> None:
+        folder = os.environ.get(FOLDER_VARIABLE)
+        self._path = Path(folder) / f"llm_d-accepted-{hashlib.sha256(repr((folder, subject)).encode()).hexdigest()[:16]}" if folder else None
         self.made = bool(self._path and self._path.exists())
 
     def make(self) -> None:
@@ -154,7 +157,7 @@ class _Mark:
         self.made = True
 
     def take_back(self) -> None:
-        """Remove it for later modules; for this one it stays made."""
+        """Remove the file, for later modules; in this one the mark stays made."""
         if self._path:
             with contextlib.suppress(OSError):
                 self._path.unlink(missing_ok=True)

@@ -17,7 +17,7 @@ from .client import Cluster
 from .pod_prospects import GRACE, Around
 from .prospects import prospect
 from .readiness.gateway import unreported
-from .readiness.judge import judge, leaving
+from .readiness.judge import deletion_verdict, judge
 from .related_objects import LOG_LINES, Observer, Ref
 from .sanitize import scraping_fields
 from .surroundings import Surroundings
@@ -136,7 +136,7 @@ class Wait:
             if not objects:
                 return Verdict(True, "gone")
             if get_path(objects[0], "metadata", "deletionTimestamp"):
-                return leaving(objects[0])
+                return deletion_verdict(objects[0])
             return Verdict(False, "still there and not being deleted")
         if not objects:
             if not self.observer.known(ref) and not self.observer.known(ref, refresh=True):

@@ -117,7 +117,7 @@ def _number(number: int, name: str, value: t.Any) -> float:
         if not 0 <= parsed < 1e12:
             raise ValueError
     except (TypeError, ValueError):
-        raise ValueError(f"line {number}: {name} {value!r} is no number from 0 on") from None
+        raise ValueError(f"line {number}: {name} {value!r} is not a number of at least 0") from None
     return parsed
 
 

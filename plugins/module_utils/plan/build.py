@@ -48,7 +48,7 @@ from .observability.autoscaling import autoscalers_to_prune, autoscaling
 from .observability.monitoring import monitoring_problems, monitors, observability, prometheus
 from .parts.chart_values import VARIABLE as CHART_VALUES
 from .parts.chart_values import chart_value_problems
-from .parts.names import instance_name, name_suffix, referable, renamed, scheduler_namespace, service_name, suffix_problems
+from .parts.names import accepted_names, instance_name, name_suffix, scheduler_namespace, service_name, suffix_problems, with_suffix
 from .parts.other_pods import other_pod_problems, other_pods
 from .parts.overrides import VARIABLE as OVERRIDES
 from .parts.overrides import overriding_scheduler, relocated, unknown_services
@@ -147,7 +147,7 @@ def _complete(variables: t.Mapping[str, t.Any]) -> tuple[Facts, list[Problem]]:
         service_names = [str(service["name"]) for service in user[SERVICES]]
         user[SERVICES] = [by_name(service, user, service_names) for service in user[SERVICES]]
         mistakes += leader_worker_problems(user, user[SERVICES])
-        mistakes += benchmark_problems(user["llm_d_benchmark"], referable(service_names, name_suffix(user)))
+        mistakes += benchmark_problems(user["llm_d_benchmark"], accepted_names(service_names, name_suffix(user)))
         user["llm_d_instance"] = instance_name(user)
     service_mistakes = service_mistakes if mistakes or service_mistakes else _added_problems(user)
     if scalars_right and service_mistakes:
@@ -228,7 +228,7 @@ def _complete_services(value: t.Any, user: Facts, scalars_right: bool) -> tuple[
         service, element_mistakes = complete({} if element is None else element, SERVICE, path)
         element_mistakes += unstated_features(element, path)
         if isinstance(service, dict) and service.get("name") and f"{path}.name" not in [problem.path for problem in element_mistakes]:
-            service = renamed(service, ending) if ending else service
+            service = with_suffix(service, ending) if ending else service
             named.append((path, service))
         if not element_mistakes and scalars_right and user["llm_d_scheduler_namespace"]:
             service = {**service, "scheduler": {**service["scheduler"], "namespace": scheduler_namespace(user)}}
@@ -242,7 +242,7 @@ def _complete_services(value: t.Any, user: Facts, scalars_right: bool) -> tuple[
             if scalars_right:
                 element_mistakes = service_problems(service, path, user)
         mistakes += element_mistakes
-    unknown = unknown_services(overrides, referable([str(service["name"]) for _path, service in named], ending))
+    unknown = unknown_services(overrides, accepted_names([str(service["name"]) for _path, service in named], ending))
     alone = scalars_right and user["llm_d_gateway"]["provider"] == "standalone"  # each service has its own address
     names = [service["name"] for _path, service in named]
     routes = [] if alone else route_problems(valid, listened_hosts(user) if scalars_right else ["*"], routes_suffix(user) if scalars_right else "")

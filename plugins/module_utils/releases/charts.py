@@ -3,21 +3,22 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The resources that each Helm chart creates, hooks included, as (API group, plural). Data only.
 
-Source: the charts rendered with our values (gateway-helm 1.9.1, ai-gateway-helm 1.1.0, Istio 1.29.2, agentgateway 1.4.1, gpu-operator v26.7.0), and
-the templates of LeaderWorkerSet 0.9.0 and kgateway.
+Recorded from charts that Helm rendered with our values (gateway-helm 1.9.1, ai-gateway-helm 1.1.0, Istio 1.29.2, agentgateway 1.4.1, gpu-operator v26.7.0)
+and from the templates of LeaderWorkerSet 0.9.0 and kgateway. The versions that are installed are in gateways.py and lines.py, and may be newer.
 """
 
 from __future__ import annotations
 
-Kinds = list[tuple[str, str]]
+Resources = list[tuple[str, str]]
 
 _RBAC = "rbac.authorization.k8s.io"
 _WEBHOOKS = "admissionregistration.k8s.io"
-_ROLES: Kinds = [(_RBAC, "roles"), (_RBAC, "rolebindings")]
-_CLUSTER_ROLES: Kinds = [(_RBAC, "clusterroles"), (_RBAC, "clusterrolebindings")]
-_CONTROLLER: Kinds = [("", "serviceaccounts"), ("", "services"), ("apps", "deployments")]
+_ROLES: Resources = [(_RBAC, "roles"), (_RBAC, "rolebindings")]
+_CLUSTER_ROLES: Resources = [(_RBAC, "clusterroles"), (_RBAC, "clusterrolebindings")]
+_CONTROLLER: Resources = [("", "serviceaccounts"), ("", "services"), ("apps", "deployments")]
 
-CHART_WRITES: dict[str, dict[str, Kinds]] = {
+# Chart, by its key in llm_d_charts, to the resources that it creates in the namespace of its release, and cluster-wide.
+CHART_WRITES: dict[str, dict[str, Resources]] = {
     "envoy_gateway": {
         "namespaced": [*_CONTROLLER, ("", "configmaps"), *_ROLES, ("batch", "jobs")],
         "cluster": [*_CLUSTER_ROLES, (_WEBHOOKS, "mutatingwebhookconfigurations")],
@@ -43,7 +44,7 @@ CHART_WRITES: dict[str, dict[str, Kinds]] = {
     },
 }
 
-# Objects that stay in the namespace of a release after it is uninstalled, since its controller or a hook created them: release name to {kind, name}.
+# Objects that stay in the namespace of a Helm release after it is uninstalled, since its controller or a hook created them, by name of the release.
 CHART_LEAVES: dict[str, list[dict[str, str]]] = {
     # certificates, by the hook certgen (internal/provider/kubernetes/secrets.go of Envoy Gateway 1.9.1)
     "envoy-gateway": [{"kind": "Secret", "name": name} for name in ("envoy-gateway", "envoy", "envoy-rate-limit", "envoy-oidc-hmac")],

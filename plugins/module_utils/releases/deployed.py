@@ -12,7 +12,7 @@ import typing as t
 
 from .engines import ENGINES
 
-# Options of the user's file that an engine may have, and their paths in an element of llm_d_model_services.
+# Options of the user's file that an engine may have: name in this table, path in an element of llm_d_model_services.
 OPTIONS = {
     "model": "model.uri",
     "served_name": "model.served_name",
@@ -29,10 +29,11 @@ OPTIONS = {
     "quantization": "engine.quantization",
     "prefix_caching": "engine.prefix_caching",
 }
-# Options that engine.args must not repeat.
-TUNING = ("gpu_memory_utilization", "quantization", "prefix_caching")
-_HUB, _BUCKETS = ("hf", "pvc", "file"), ("s3", "gs")
-# The variables with the text of the configuration file and the name of the model, for containers that need a file.
+# Options whose flags are refused in engine.args where the option itself is set.
+REFUSED_IN_ARGS = ("gpu_memory_utilization", "quantization", "prefix_caching")
+# Schemes of model.uri.
+_HUB_OR_FOLDER, _BUCKETS = ("hf", "pvc", "file"), ("s3", "gs")
+# Environment variables from which a container writes the configuration file of its engine: the text of the file, and the served name of the model.
 FILE_VARIABLE, NAME_VARIABLE = "ENGINE_CONFIG", "ENGINE_MODEL"
 _TRTLLM = f'printf %s "${FILE_VARIABLE}" > "$HOME/engine.yml" && exec trtllm-serve serve "$@"'
 _TRITON = (
@@ -41,61 +42,66 @@ _TRITON = (
     'exec python3 /opt/tritonserver/python/openai/openai_frontend/main.py "$@"'
 )
 
-KSERVE, _KSERVE_PORTS = "enable-kserve-frontends", {"kserve-http-port": 8000, "kserve-grpc-port": 8001}
-# Of Triton's front end, python/openai/openai_frontend/main.py. KSERVE switches on KServe's API.
+# The flag that enables the KServe API of Triton's front end, and the flags of its ports, with defaults.
+_KSERVE_FLAG, _KSERVE_PORTS = "enable-kserve-frontends", {"kserve-http-port": 8000, "kserve-grpc-port": 8001}
+# All options of that front end (python/openai/openai_frontend/main.py).
 TRITON_OPTIONS = (
     *("help", "model-repository", "tokenizer", "backend", "lora-separator", "tritonserver-log-verbose-level", "host", "openai-port", "uvicorn-log-level"),
-    *(KSERVE, *_KSERVE_PORTS),
+    *(_KSERVE_FLAG, *_KSERVE_PORTS),
 )
-_RANKS_ALONE = "data-parallel-multi-port-external-lb"
-# Flags of further ports of a server: (the flag that enables the port, its default, its owner). Without an enabling flag the port is always open; without a
-# default it is open if the flag is given.
+_MULTI_PORT_FLAG = "data-parallel-multi-port-external-lb"
+# Further ports of a server, by engine and by the flag that sets the port: (the flag that enables the port, default port, the part that listens, for messages).
+# Without an enabling flag the port is always open; without a default it is open if its own flag is given.
 # https://docs.vllm.ai/en/latest/cli/serve/  https://docs.sglang.io/advanced_features/server_arguments.html
 # https://github.com/huggingface/text-generation-inference/issues/3062
 LISTENERS: dict[str, dict[str, tuple[str, int | None, str]]] = {
     "vllm": {
-        "data-parallel-supervisor-port": (_RANKS_ALONE, 9256, "the supervisor of vLLM's ranks"),
-        "data-parallel-rpc-port": (_RANKS_ALONE, 29550, "the first of vLLM's ranks"),
+        "data-parallel-supervisor-port": (_MULTI_PORT_FLAG, 9256, "the supervisor of vLLM's ranks"),
+        "data-parallel-rpc-port": (_MULTI_PORT_FLAG, 29550, "the first of vLLM's ranks"),
         "grpc-port": ("", None, "vLLM's gRPC server"),
     },
     "sglang": {"grpc-port": ("", None, "SGLang's gRPC server"), "nccl-port": ("", None, "the first of SGLang's processes")},
     "tgi": {"prometheus-port": ("", 9000, "TGI's exporter for Prometheus")},
-    "triton": {flag: (KSERVE, port, "Triton's KServe API") for flag, port in _KSERVE_PORTS.items()},
+    "triton": {flag: (_KSERVE_FLAG, port, "Triton's KServe API") for flag, port in _KSERVE_PORTS.items()},
 }
-# The variables that set some of these ports.
+# Environment variables that set some of these ports, by engine and flag.
 LISTENER_VARIABLES = {"sglang": {"grpc-port": "SGLANG_GRPC_PORT"}, "tgi": {"prometheus-port": "PROMETHEUS_PORT"}}
 
 
 def _script(text: str, name: str) -> tuple[str, ...]:
-    """The command for a script; $@ are the arguments of the container."""
+    """The command that runs a shell script. `$@` in the script are the arguments of the container; name: its `$0`."""
     return ("/bin/bash", "-c", text, name)
 
 
-# Engines whose adapters are set up: arguments that they need, and the environment that lets them load adapters by their API while they run.
+# Engines for which the plan sets up LoRA adapters: required arguments, and the environment variables that permit loading adapters at runtime.
 # https://docs.vllm.ai/en/latest/features/lora/
-ADAPTERS: dict[str, dict[str, t.Any]] = {
+ADAPTER_SETTINGS: dict[str, dict[str, t.Any]] = {
     "vllm": {"args": ("--enable-lora",), "env": {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True"}},
     "simulator": {"args": (), "env": {}},
 }
-# Further flags whose numbers multiply the accelerators of a server, and the flag with which data-parallel engines share those of tensor parallelism.
+# Flags of context parallelism, whose numbers multiply the accelerators of a server; and the flag with which data-parallel ranks use the accelerators of tensor
+# parallelism instead of further ones.
 # https://docs.vllm.ai/en/latest/serving/context_parallel_deployment/  https://docs.sglang.io/advanced_features/server_arguments.html
-CONTEXT = {"vllm": ("prefill-context-parallel-size",), "trtllm": ("cp_size", "context_parallel_size")}
-SHARED = {"sglang": "enable-dp-attention"}
-# The flag and the variable with which a server requires a key for each request to /v1; health and metrics are open.
+CONTEXT_PARALLEL_FLAGS = {"vllm": ("prefill-context-parallel-size",), "trtllm": ("cp_size", "context_parallel_size")}
+DP_ATTENTION_FLAG = {"sglang": "enable-dp-attention"}
+# (flag, environment variable or "") that make a server require an API key for each request to /v1. Health and metrics need no key.
 # https://docs.vllm.ai/en/latest/usage/security/  https://docs.sglang.io/advanced_features/server_arguments.html
-KEYS = {"vllm": ("api-key", "VLLM_API_KEY"), "sglang": ("api-key", ""), "tgi": ("api-key", "API_KEY")}
-# Image for our own programs in pods, which are mounted: they need Python 3.11 or newer, and nothing else.
+API_KEY_SETTINGS = {"vllm": ("api-key", "VLLM_API_KEY"), "sglang": ("api-key", ""), "tgi": ("api-key", "API_KEY")}
+# Image for the collection's own programs in pods. The programs are mounted, and need only Python 3.11 or newer.
 PYTHON_IMAGE = "docker.io/library/python:3.13.9-slim"
 # One row for each engine.
-#   images: for vendors whose accelerators need another build than `image`. command: None for that of the image.
+#   image: the default; images: for vendors whose accelerators need another build. vendor: the default accelerator vendor, and that of `image`.
+#   requests: default resource requests of the container. max_model_len: default of the option, None if the engine decides.
+#   startup_timeout: default seconds until a server must be ready; startup_period: seconds between two startup probes.
+#   command: None for that of the image.
 #   flags: option to its flags. The first is written, the others are synonyms; "" is the first argument. For a boolean: (flag if true, flag if false).
 #     A flag for experts that ends in "=" takes the number of accelerators that hold them.
-#   file: option to its key in the configuration file; settings: further contents of that file. An option in neither is refused.
-#   level: the flag or variable of the log level, and its words for warning, info and debug.
-#   always: further arguments; env: further variables; sources: kinds of model.uri that it opens; health, metrics: paths; signals: the metrics that the
-#     endpoint picker reads, if they are not the first metric of each signal in engines.py. cached_tokens: whether its answers have the number of prompt
+#   file: option to its key in the configuration file; settings: further contents of that file. An option in neither flags nor file is refused.
+#   level: (flag or environment variable of the log level, its values for LOG_LEVELS).
+#   always: further arguments; env: further environment variables; sources: schemes of model.uri that it opens; health, metrics: paths; signals: the metrics
+#     that the endpoint picker reads, None for the first metric of each signal in engines.py. cached_tokens: whether its answers have the number of prompt
 #     tokens from the cache, which a warm-up requires. warning: a note for users who choose it.
-#   drain_seconds: default for in-flight requests of a terminating server; own_drain: seconds for which it finishes them by itself after SIGTERM, 0 if
+#   drain_seconds: default seconds for in-flight requests of a terminating server; own_drain: seconds for which it finishes them by itself after SIGTERM, 0 if
 #     unknown (the simulator: pkg/communication/communication.go).
 ENGINE_DEFAULTS: dict[str, dict[str, t.Any]] = {
     "vllm": {
@@ -115,7 +121,7 @@ ENGINE_DEFAULTS: dict[str, dict[str, t.Any]] = {
         "drain_seconds": 120,
         "own_drain": 0,
         "startup_period": 5,
-        # Written for every image of vLLM: entry points of older ones for CUDA ignore a model that is not a flag, and those for TPU and Gaudi run their
+        # Set for every image of vLLM: the entry points of older CUDA images ignore the model as the first argument, and those of TPU and Gaudi images run their
         # arguments as a command.
         "command": ("vllm", "serve"),
         "flags": {
@@ -140,7 +146,7 @@ ENGINE_DEFAULTS: dict[str, dict[str, t.Any]] = {
         # Without it vLLM does not report cached tokens, and cache hits cannot be checked.
         "always": ("--enable-prompt-tokens-details",),
         "env": {"VLLM_CACHE_ROOT": "/model-cache/vllm"},
-        "sources": (*_HUB, *_BUCKETS),
+        "sources": (*_HUB_OR_FOLDER, *_BUCKETS),
         "health": "/health",
         "metrics": "/metrics",
         "signals": None,
@@ -150,7 +156,7 @@ ENGINE_DEFAULTS: dict[str, dict[str, t.Any]] = {
     "simulator": {
         "image": "ghcr.io/llm-d/llm-d-inference-sim:v0.11.4",
         "images": {},
-        "tokenizer_image": "docker.io/llm-d-local/tokenizer:v0.10.2",  # built by local_cluster, with the simulator's tokenizer
+        "tokenizer_image": "docker.io/llm-d-local/tokenizer:v0.10.2",  # built by role local_cluster, with the simulator's tokenizer
         "vendor": "none",
         "requests": {"cpu": "50m", "memory": "64Mi"},
         "max_model_len": 32768,
@@ -159,7 +165,7 @@ ENGINE_DEFAULTS: dict[str, dict[str, t.Any]] = {
         "own_drain": 30,
         "startup_period": 1,
         "command": None,
-        # Its model is a name only.
+        # It loads no weights: its model is only a name.
         "flags": {
             "model": ("model",),
             "served_name": ("served-model-name",),
@@ -213,16 +219,16 @@ ENGINE_DEFAULTS: dict[str, dict[str, t.Any]] = {
         "settings": {},
         "level": ("--log-level", ("warning", "info", "debug")),
         "always": ("--host=0.0.0.0", "--enable-metrics", "--enable-cache-report"),
-        # Otherwise each health check is a request of one token, which waits behind all others.
+        # Otherwise each health check generates one token, and waits behind all requests.
         "env": {"SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION": "false"},
-        "sources": _HUB,
+        "sources": _HUB_OR_FOLDER,
         "health": "/health",
         "metrics": "/metrics",
         "signals": None,
         "cached_tokens": True,
         "warning": "",
     },
-    # Flags: tensorrt_llm/commands/serve.py; its gauges need the two settings, and 1.3.0rc12 or newer. TensorRT instead of PyTorch: --backend=tensorrt.
+    # Flags: tensorrt_llm/commands/serve.py. Its gauges need both `settings`, and 1.3.0rc12 or newer. It runs PyTorch; engine.args can set --backend=tensorrt.
     "trtllm": {
         "image": "nvcr.io/nvidia/tensorrt-llm/release:1.3.0rc28",
         "images": {},
@@ -251,14 +257,14 @@ ENGINE_DEFAULTS: dict[str, dict[str, t.Any]] = {
         "level": ("--log_level", ("warning", "info", "debug")),
         "always": ("--host=0.0.0.0", "--config=/model-cache/engine.yml"),
         "env": {},
-        "sources": _HUB,
+        "sources": _HUB_OR_FOLDER,
         "health": "/health",
         "metrics": "/prometheus/metrics",
         "signals": None,
         "cached_tokens": True,
         "warning": "",
     },
-    # Its front end for the OpenAI API with the back end vLLM, whose arguments are the keys of model.json.
+    # Triton's front end for the OpenAI API, with the back end vLLM. The keys of model.json are arguments of vLLM.
     "triton": {
         "image": "nvcr.io/nvidia/tritonserver:26.05-vllm-python-py3",
         "images": {},
@@ -288,7 +294,7 @@ ENGINE_DEFAULTS: dict[str, dict[str, t.Any]] = {
         "level": ("--uvicorn-log-level", ("warning", "info", "debug")),
         "always": ("--model-repository=/model-cache/repository",),
         "env": {"VLLM_CACHE_ROOT": "/model-cache/vllm"},
-        "sources": _HUB,
+        "sources": _HUB_OR_FOLDER,
         "health": "/health/ready",
         "metrics": "/metrics",
         "signals": {"waiting": "nv_inference_pending_request_count"},
@@ -298,7 +304,7 @@ ENGINE_DEFAULTS: dict[str, dict[str, t.Any]] = {
             " active_requests counts in the endpoint picker itself"
         ),
     },
-    # Flags: text-generation-launcher. It lists its model under the name that it was loaded by.
+    # Flags: text-generation-launcher. It serves its model under model-id, and has no option for another name.
     "tgi": {
         "image": "ghcr.io/huggingface/text-generation-inference:3.3.7",
         "images": {},
@@ -325,7 +331,7 @@ ENGINE_DEFAULTS: dict[str, dict[str, t.Any]] = {
         "level": ("LOG_LEVEL", ("warn", "info", "debug")),
         "always": (),
         "env": {"HUGGINGFACE_HUB_CACHE": "/model-cache/huggingface/hub"},
-        "sources": _HUB,
+        "sources": _HUB_OR_FOLDER,
         "health": "/health",
         "metrics": "/metrics",
         "signals": None,
@@ -333,19 +339,19 @@ ENGINE_DEFAULTS: dict[str, dict[str, t.Any]] = {
         "warning": "Hugging Face only maintains Text Generation Inference, and recommends vLLM or SGLang",
     },
 }
-LEVELS = ("warning", "info", "debug")
-# Engines with KV events, transfers between prefill and decode servers, and groups of several nodes: what the collection sets up for these only.
-WHOLE = ("vllm", "simulator")
+LOG_LEVELS = ("warning", "info", "debug")
+# Engines for which the collection also sets up KV events, separate prefill and decode servers, and servers of several nodes.
+FULL_SUPPORT = ("vllm", "simulator")
 
 
-def has(engine: str, option: str) -> bool:
-    """Whether an engine has an option of the user's file."""
+def has_option(engine: str, option: str) -> bool:
+    """Whether an engine has an option of OPTIONS."""
     return option in ENGINE_DEFAULTS[engine]["flags"] or option in ENGINE_DEFAULTS[engine]["file"]
 
 
-def with_option(option: str) -> str:
-    """The engines that have an option, as text."""
-    *others, last = [name for name in ENGINE_DEFAULTS if has(name, option)]
+def engines_with(option: str) -> str:
+    """The engines that have an option, for messages: `vllm, sglang or trtllm`."""
+    *others, last = [name for name in ENGINE_DEFAULTS if has_option(name, option)]
     return f"{', '.join(others)} or {last}" if others else last
 
 

@@ -19,14 +19,15 @@ GATEWAY_API: Facts = {
 }
 INFERENCE_EXTENSION_MINIMUM = "1.1.0"
 
-POOL_PORTS = 8  # of an InferencePool v1, at most
+MAX_POOL_PORTS = 8  # maximum number of targetPorts of an InferencePool v1
+# API group of InferencePools, by version.
 POOL_GROUPS = {"v1": "inference.networking.k8s.io", "v1alpha2": "inference.networking.x-k8s.io"}
 
-# containerd of k3s and RKE2 is their own. Its configuration is written again at each start, so the toolkit gets the socket alone: with CONTAINERD_CONFIG, a
-# node does not come up after a reboot (NVIDIA/gpu-operator#992). https://docs.rke2.io/add-ons/gpu_operators
+# k3s and RKE2 run a containerd of their own, and write its configuration again at each start. NVIDIA's container toolkit therefore gets only the socket: with
+# CONTAINERD_CONFIG, a node does not come up after a reboot (NVIDIA/gpu-operator#992). https://docs.rke2.io/add-ons/gpu_operators
 _RANCHER: Facts = {"owns": [], "toolkit": {"CONTAINERD_SOCKET": "/run/k3s/containerd/containerd.sock"}, "runtime_class": "nvidia"}
-# Platforms; `owns`: CRDs that the platform manages, which we never write. `toolkit`: variables of NVIDIA's container toolkit, where containerd is not at
-# its usual place; `runtime_class`: of the runtime that the platform finds on a node and does not make its default.
+# Platforms. owns: bundles of CRDs that the platform manages, and that we never write. toolkit: environment variables of NVIDIA's container toolkit, where
+# containerd is not at its usual path. runtime_class: the RuntimeClass of NVIDIA's runtime, where the platform does not make that runtime its default.
 PLATFORMS: dict[str, Facts] = {
     "kubernetes": {"owns": []},
     "k3s": _RANCHER,
@@ -47,7 +48,7 @@ PLATFORMS: dict[str, Facts] = {
     "aks": {"owns": []},
 }
 
-_BY_NAME = "gateway.networking.k8s.io/gateway-name"
+_GATEWAY_NAME_LABEL = "gateway.networking.k8s.io/gateway-name"
 _FULL_DUPLEX = {"message_timeout": "1000s", "status_on_error": 503, "body_mode": "FULL_DUPLEX_STREAMED"}
 
 # Objects of the chart's hooks, which Helm does not delete on uninstall: (version, kind, name); {namespace} is the controller's namespace.
@@ -63,53 +64,55 @@ _ENVOY_HOOKS = [
 
 
 def _provider(**facts: t.Any) -> Facts:
-    """A row of the table: the facts, and defaults for all other properties."""
-    none: Facts = {
-        "version": None,  # installed and tested
-        "minimum": None,
-        "below": None,  # the first version without support for pools
-        "classes": [],
-        "class_name": None,
+    """A row of GATEWAY_PROVIDERS: the facts, and defaults for all other properties."""
+    defaults: Facts = {
+        "version": None,  # of the controller, installed and tested
+        "minimum": None,  # the oldest version that is supported
+        "below": None,  # the first version that no longer supports InferencePools
+        "classes": [],  # GatewayClasses of the provider
+        "class_name": None,  # the default GatewayClass
         "controller_name": None,
         "namespace": None,
         "controller": None,
         "extension": None,  # a second controller, without which the first does not serve InferencePools
-        "charts": [],  # in the order of their installation; with a namespace and version of their own where they are not the controller's
+        "charts": [],  # in the order of installation; a chart has a namespace and a version where they differ from the controller's
         "controller_image": None,
         "proxy_image": None,
-        "proxy_container": None,  # that of the proxy, where the parameters of a Gateway can patch its pods
+        "proxy_container": None,  # name of the container in proxy pods, where the parameters of a Gateway can patch these pods
         "gateway_api": True,
         "backends": ["InferencePool"],  # backends of an HTTPRoute, the preferred one first
         "pool_versions": ["v1"],
         "failure_modes": ["FailOpen", "FailClose"],
         "secure_ext_proc": True,
         "ext_proc": dict(_FULL_DUPLEX),
-        "traffic": None,  # the object with the limits for the servers of a model: destination_rule (with connection ext_proc) or backend_traffic_policy
+        # The object that limits connections and requests to the servers of a model, with connection ext_proc: destination_rule or backend_traffic_policy.
+        "traffic": None,
         "route_timeouts": True,
-        # How requests of one route are shared among services by weight. backends: weights of the backends of one rule, each with its endpoint picker;
-        # request_id: a rule for each service, with its part of the request IDs that the proxy makes, where a rule has one endpoint picker. None: not at all.
+        # How services share the requests of one route by weight. backends: one rule, whose backends have weights, and an endpoint picker each. request_id:
+        # one rule for each service, which matches a range of the random request IDs of the proxy; for proxies with one endpoint picker for each rule. None:
+        # not supported.
         "weights": None,
-        "picker_by_name": False,  # whether proxies resolve the name of the endpoint picker's Service by themselves
-        "pool_status": False,  # whether a pool without a status is one that it does not serve, as observed on a cluster
-        "routes_beside_pools": False,  # whether the status of a pool counts only routes in its namespace
+        "picker_by_name": False,  # whether proxies resolve the DNS name of the endpoint picker's Service
+        "pool_status": False,  # whether the controller writes the status of every InferencePool that it serves
+        "routes_beside_pools": False,  # whether the controller accepts a pool only for routes in the namespace of the pool
         "service_types": ["LoadBalancer", "ClusterIP", "NodePort"],
         "platforms": None,  # None: any
-        "owning_labels": {"name": _BY_NAME},  # labels of a proxy's Deployment that name its Gateway
-        "proxy_namespace": "gateway",
-        "crds_name": None,
-        "crds_probe": None,
-        "crds_sources": [],
-        "crds_in_chart": [],  # CRDs in the chart, which we exclude by annotation or value
-        "default_classes": {},  # classes that the controller creates and recreates by itself, with their controller name
+        "owning_labels": {"name": _GATEWAY_NAME_LABEL},  # labels of a proxy's Deployment that name its Gateway
+        "proxy_namespace": "gateway",  # where proxies run: in the namespace of their Gateway, or of the controller
+        "crds_name": None,  # of the bundle of CRDs
+        "crds_probe": None,  # the CRD of the bundle whose version is read
+        "crds_sources": [],  # URLs
+        "crds_in_chart": [],  # CRDs in the chart, which its values exclude
+        "default_classes": {},  # GatewayClasses that the controller creates by itself, and again if they are deleted: {name: controllerName}
         "mesh": {},  # labels of namespaces whose pods the controller serves too
-        "mesh_pods": [],  # label selectors of single pods that it serves
-        "by_class": {},  # properties that differ for one of the classes
-        "parameters": [],  # kinds of parameters of the Gateway, with its name
-        "policies": [],  # kinds of policies for each endpoint picker, with its name
-        "tracing": None,  # where the endpoint of the proxies' spans is set: the parameters of the Gateway, or the proxy's own configuration (sidecar)
+        "mesh_pods": [],  # label selectors of single pods that the controller serves
+        "by_class": {},  # {class: properties that differ for it}
+        "parameters": [],  # (apiVersion, kind) of the parameters of the Gateway, which have its name
+        "policies": [],  # (apiVersion, kind) of the policies for each endpoint picker, which have its name
+        "tracing": None,  # where the OTLP endpoint of proxies is set: parameters (of the Gateway) or sidecar (the proxy's own configuration)
         "warnings": [],
     }
-    return {**none, **facts}
+    return {**defaults, **facts}
 
 
 _ISTIO_KINDS = [("networking.istio.io/v1", "DestinationRule"), ("networking.istio.io/v1alpha3", "EnvoyFilter")]
@@ -124,16 +127,16 @@ _ISTIO_CRDS = [
     *(f"{plural}.security.istio.io" for plural in ("authorizationpolicies", "peerauthentications", "requestauthentications")),
     "telemetries.telemetry.istio.io",
 ]
-_KGATEWAY = "https://github.com/kgateway-dev/kgateway/raw"
+_KGATEWAY_URL = "https://github.com/kgateway-dev/kgateway/raw"
 # The project is called Agent Router since September 2026 (theagentrouter.ai). Images, charts, API group and namespace kept their names, and its old repository
 # leads to the new one. https://theagentrouter.ai/blog/envoy-ai-gateway-is-now-agent-router/
 _AI_VERSION, _AI_NAMESPACE = "1.1.0", "envoy-ai-gateway-system"
-_AI_GATEWAY = f"https://github.com/envoyproxy/ai-gateway/raw/v{_AI_VERSION}/manifests/charts/ai-gateway-crds-helm/templates/aigateway.envoyproxy.io_"
+_AI_GATEWAY_CRDS = f"https://github.com/envoyproxy/ai-gateway/raw/v{_AI_VERSION}/manifests/charts/ai-gateway-crds-helm/templates/aigateway.envoyproxy.io_"
 
-# Envoy Gateway 1.9.3 (CVE-2026-35189) would run 1.39.5 by itself, which still trusts compromised certificate authorities (CVE-2026-111943).
-_ENVOY = "docker.io/envoyproxy/envoy:distroless-v1.39.6"
+# Envoy Gateway 1.9.3 fixes CVE-2026-35189. By default it runs Envoy 1.39.5, which still trusts compromised certificate authorities (CVE-2026-111943).
+_ENVOY_IMAGE = "docker.io/envoyproxy/envoy:distroless-v1.39.6"
 
-# Both providers of Envoy Gateway: one controller, one class and the same proxies, with or without its extension.
+# Shared by envoy_gateway and envoy_ai_gateway: both run Envoy Gateway, the second one with the AI Gateway as its extension.
 _ENVOY_GATEWAY: Facts = {
     "version": "1.9.3",
     "minimum": "1.5.0",
@@ -144,7 +147,7 @@ _ENVOY_GATEWAY: Facts = {
     "controller": {"kind": "Deployment", "name": "envoy-gateway"},
     "charts": [{"key": "envoy_gateway", "release_name": "envoy-gateway", "name": "gateway-helm", "hook_objects": _ENVOY_HOOKS}],
     "controller_image": "docker.io/envoyproxy/gateway:v1.9.3",
-    "proxy_image": _ENVOY,
+    "proxy_image": _ENVOY_IMAGE,
     "proxy_container": "envoy",
     "owning_labels": {"name": "gateway.envoyproxy.io/owning-gateway-name", "namespace": "gateway.envoyproxy.io/owning-gateway-namespace"},
     "proxy_namespace": "controller",
@@ -193,12 +196,12 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
                 "name": "envoy-ai-gateway",
                 "probe": "aigatewayroutes.aigateway.envoyproxy.io",
                 "sources": [
-                    f"{_AI_GATEWAY}{plural}.yaml"
+                    f"{_AI_GATEWAY_CRDS}{plural}.yaml"
                     for plural in ("aigatewayroutes", "aiservicebackends", "backendsecuritypolicies", "gatewayconfigs", "mcproutes", "quotapolicies")
                 ],
             },
         },
-        failure_modes=["FailClose"],  # its filter never fails open, whatever the pool has
+        failure_modes=["FailClose"],  # its filter never fails open, whatever failureMode the pool sets
         picker_by_name=True,
         pool_status=True,
         routes_beside_pools=True,
@@ -228,7 +231,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         crds_in_chart=_ISTIO_CRDS,
         default_classes={"istio": "istio.io/gateway-controller", "istio-remote": "istio.io/unmanaged-gateway"},
         mesh={"istio-injection": "enabled", "istio.io/rev": "default", "istio.io/dataplane-mode": "ambient"},
-        # The control plane's own pods have its revision, and no sidecar.
+        # The pods of istiod have the label istio.io/rev too, and no sidecar.
         mesh_pods=["sidecar.istio.io/inject=true", "istio.io/rev=default,sidecar.istio.io/inject!=false", "istio.io/dataplane-mode=ambient"],
         parameters=[("v1", "ConfigMap")],
         policies=_ISTIO_KINDS,
@@ -275,7 +278,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
         crds_name="kgateway",
         crds_probe="agentgatewayparameters.agentgateway.dev",
         crds_sources=[
-            f"{_KGATEWAY}/v2.2.1/install/helm/agentgateway-crds/templates/agentgateway.dev_agentgateway{kind}.yaml"
+            f"{_KGATEWAY_URL}/v2.2.1/install/helm/agentgateway-crds/templates/agentgateway.dev_agentgateway{kind}.yaml"
             for kind in ("parameters", "backends", "policies")
         ],
         default_classes={"agentgateway": "agentgateway.dev/agentgateway"},
@@ -292,7 +295,7 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
                 "proxy_container": None,
                 "crds_probe": "gatewayparameters.gateway.kgateway.dev",
                 "crds_sources": [
-                    f"{_KGATEWAY}/v2.1.2/install/helm/kgateway-crds/templates/gateway.kgateway.dev_{plural}.yaml"
+                    f"{_KGATEWAY_URL}/v2.1.2/install/helm/kgateway-crds/templates/gateway.kgateway.dev_{plural}.yaml"
                     for plural in (
                         "backendconfigpolicies",
                         "backends",
@@ -340,9 +343,9 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
     ),
     "standalone": _provider(
         gateway_api=False,
-        proxy_image=_ENVOY,
+        proxy_image=_ENVOY_IMAGE,
         backends=["Service"],
-        # An original-destination cluster needs a chosen server.
+        # Envoy forwards to the address that the endpoint picker chose (an original-destination cluster), and has no other server to fall back to.
         failure_modes=["FailClose"],
         tracing="sidecar",
         secure_ext_proc=False,  # both run in one pod and connect over loopback
@@ -356,11 +359,11 @@ GATEWAY_PROVIDERS: dict[str, Facts] = {
     ),
 }
 
-# API groups whose objects change the pods or the traffic of a stack: with any provider, with those that use a Gateway, and with each provider.
-_ALWAYS = ("networking.k8s.io", "cilium.io")
+# API groups whose objects can change the pods or the traffic of a stack: with any provider, with providers that use the Gateway API, and by provider.
+_COMMON_GROUPS = ("networking.k8s.io", "cilium.io")
 _GATEWAY_API_GROUPS = ("gateway.networking.k8s.io", "gateway.networking.x-k8s.io", *POOL_GROUPS.values())
 _ISTIO_GROUPS = ("networking.istio.io", "security.istio.io", "extensions.istio.io", "telemetry.istio.io")
-_OF_PROVIDERS = {
+_PROVIDER_GROUPS = {
     "envoy_gateway": ("gateway.envoyproxy.io",),
     "envoy_ai_gateway": ("gateway.envoyproxy.io",),
     "istio": _ISTIO_GROUPS,
@@ -370,20 +373,21 @@ _OF_PROVIDERS = {
     "gke": ("networking.gke.io",),
     "standalone": (),
 }
-ATTACHING = tuple(dict.fromkeys((*_ALWAYS, *_GATEWAY_API_GROUPS, *(group for groups in _OF_PROVIDERS.values() for group in groups))))
+ATTACHMENT_GROUPS = tuple(dict.fromkeys((*_COMMON_GROUPS, *_GATEWAY_API_GROUPS, *(group for groups in _PROVIDER_GROUPS.values() for group in groups))))
 
 
-def attaching(provider: str) -> tuple[str, ...]:
-    """The API groups whose objects can change a stack behind this provider; all of them where it is not known."""
-    if provider not in _OF_PROVIDERS:
-        return ATTACHING
-    return (*_ALWAYS, *(_GATEWAY_API_GROUPS if GATEWAY_PROVIDERS[provider]["gateway_api"] else ()), *_OF_PROVIDERS[provider])
+def attachment_groups(provider: str) -> tuple[str, ...]:
+    """The API groups whose objects can change a stack behind this provider; all of them for provider none, whose gateway is not known."""
+    if provider not in _PROVIDER_GROUPS:
+        return ATTACHMENT_GROUPS
+    return (*_COMMON_GROUPS, *(_GATEWAY_API_GROUPS if GATEWAY_PROVIDERS[provider]["gateway_api"] else ()), *_PROVIDER_GROUPS[provider])
 
 
-# Versions of OpenShift's own gateway, by minor release.
+# By minor release of OpenShift: the versions of the Gateway API and of InferencePool that its own gateway serves, None where it serves none. since: the first
+# build whose gateway reads InferencePools.
 OPENSHIFT: dict[str, Facts] = {
     "4.18": {"gateway_api": None, "pool_version": None},
-    "4.19": {"gateway_api": "1.2.1", "pool_version": "v1alpha2", "since": "4.19.9"},  # approximately; earlier builds do not support pools
+    "4.19": {"gateway_api": "1.2.1", "pool_version": "v1alpha2", "since": "4.19.9"},  # approximately
     "4.20": {"gateway_api": "1.2.1", "pool_version": "v1alpha2"},
     "4.21": {"gateway_api": "1.3.0", "pool_version": "v1"},
     "4.22": {"gateway_api": "1.4.1", "pool_version": "v1"},
@@ -393,11 +397,11 @@ OPENSHIFT: dict[str, Facts] = {
 
 
 def variants(provider: Facts) -> list[Facts]:
-    """A row of GATEWAY_PROVIDERS, and its variant for each class with properties of its own."""
+    """A row of GATEWAY_PROVIDERS, and one with the properties of each class in its by_class."""
     return [provider, *({**provider, **properties, "class_name": name} for name, properties in provider["by_class"].items())]
 
 
 def controllers(row: Facts) -> list[Facts]:
-    """The Deployments that serve a provider, each {kind, name, namespace}, in the order in which they have to run; none where the platform has them."""
+    """The controllers of a provider, each {kind, name, namespace}, in the order in which they must start; none where the platform runs them."""
     extensions = [row["extension"]] if row["extension"] else []
     return [{**each["controller"], "namespace": each["namespace"]} for each in [*extensions, row] if each["controller"]]

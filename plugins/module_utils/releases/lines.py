@@ -16,38 +16,39 @@ _POOL_GROUP = "inference.networking.k8s.io"
 _EXTENSION_GROUP = "inference.networking.x-k8s.io"
 _GIE_URL = "https://github.com/kubernetes-sigs/gateway-api-inference-extension/releases/download"
 _ROUTER_URL = "https://github.com/llm-d/llm-d-router/raw"
-_READ = ("get", "list", "watch")
-# Kinds with which users prioritize and rewrite requests. The router reads each in one group only: the newer one, where that serves the kind.
+_READ_VERBS = ("get", "list", "watch")
+# Resources with which users prioritize and rewrite requests. The router reads each of them in one API group only: in the newer one if the cluster has that CRD.
 OBJECTIVE_KINDS = ("inferenceobjectives", "inferencemodelrewrites")
 NEWER_GROUP, OLDER_GROUP = "llm-d.ai", _EXTENSION_GROUP
 
 
 def _rules(*groups: str) -> list[dict[str, list[str]]]:
-    """The permissions of an endpoint picker in its namespace: read-only, and required, because it waits until it can list all of these kinds."""
+    """The RBAC rules of an endpoint picker in its namespace. All are required: it waits until it can list all of these resources.
+
+    groups: the API groups in which it reads OBJECTIVE_KINDS.
+    """
     return [
-        {"apiGroups": [""], "resources": ["pods"], "verbs": list(_READ)},
-        {"apiGroups": [_POOL_GROUP], "resources": ["inferencepools"], "verbs": list(_READ)},
-        {"apiGroups": list(groups), "resources": list(OBJECTIVE_KINDS), "verbs": list(_READ)},
+        {"apiGroups": [""], "resources": ["pods"], "verbs": list(_READ_VERBS)},
+        {"apiGroups": [_POOL_GROUP], "resources": ["inferencepools"], "verbs": list(_READ_VERBS)},
+        {"apiGroups": list(groups), "resources": list(OBJECTIVE_KINDS), "verbs": list(_READ_VERBS)},
     ]
 
 
-# Effect of --ha-enable-leader-election, in every line.
-_ONLY_THE_LEADER = "only the leader is ready"
-
-
-# The tokenizer image of a release, by sidecar image, in scheduler-0.7; the router uses a render service of vLLM.
+# Sidecar image to the tokenizer image of the same release. Only scheduler-0.7 has one: the router uses a render service of vLLM instead.
 _TOKENIZERS = {
     "ghcr.io/llm-d/llm-d-routing-sidecar:v0.7.1": "ghcr.io/llm-d/llm-d-uds-tokenizer:v0.7.1",
 }
 
 
-# Resources of one endpoint picker in upstream's charts: inferencepool up to 1.5, and routerlib.
+# Resources of an endpoint picker, from upstream's charts: inferencepool of gateway-api-inference-extension up to 1.5, and routerlib of the router.
 _GIE_RESOURCES = {"requests": {"cpu": "4", "memory": "8Gi"}, "limits": {"memory": "16Gi"}}
 _ROUTER_RESOURCES = {"requests": {"cpu": "8", "memory": "8Gi"}, "limits": {"memory": "16Gi"}}
 
 
 def _release(epp: str, sidecar: str, api: str, crds: str, metrics: dict[str, str], rules: list[dict[str, list[str]]], *sources: str) -> dict[str, t.Any]:
-    router = metrics.items() >= ROUTER_METRICS.items()
+    """A row of RELEASES. epp, sidecar: images (sidecar "" without one); api: apiVersion of the EndpointPickerConfig; crds: version of the inference extension's
+    CRDs; rules: RBAC rules; sources: URLs of CRDs, by default the manifests of that version."""
+    router = metrics.items() >= ROUTER_METRICS.items()  # whether it is a release of llm-d-router, not of an older project
     return {
         "epp_image": epp,
         "sidecar_image": sidecar,
@@ -60,22 +61,22 @@ def _release(epp: str, sidecar: str, api: str, crds: str, metrics: dict[str, str
         "metrics": metrics,
         "rules": rules,
         "destination_header": "x-gateway-destination-endpoint",
-        "newer_group": router,
-        "leader_election": _ONLY_THE_LEADER,
+        "newer_group": router,  # whether it can read OBJECTIVE_KINDS in NEWER_GROUP
         "resources": _ROUTER_RESOURCES if router else _GIE_RESOURCES,
-        # KV events as vLLM encodes them since EVENTS_AS_MAPS; older lines drop each with "failed to decode vLLM event" and score as if no server cached
-        # anything. https://github.com/llm-d/llm-d-kv-cache/pull/661, in go.mod since router 0.9.
+        # Whether it reads KV events as vLLM encodes them since vllm.EVENTS_AS_MAPS. Older lines drop each with "failed to decode vLLM event", and score as if
+        # no server cached anything. https://github.com/llm-d/llm-d-kv-cache/pull/661, in go.mod since router 0.9.
         "events_as_maps": router,
-        # The label of scheduler_attempts with the server that was picked.
+        # The label of the metric scheduler_attempts with the server that was picked; None where the metric does not name servers.
         "picked_label": "endpoint_name" if router else "pod_name" if metrics is GIE_15_METRICS else None,
-        # --endpoint-selector instead of a pool: older lines have the flag, but require the pool name with it and refuse both together.
+        # Whether --endpoint-selector works instead of a pool. Older lines have the flag, but require --pool-name too, and refuse both together.
         "endpoint_selector": router,
-        # joins: spans continue the trace of the request's traceparent, in the handler of ext_proc (pkg/epp/handlers/server.go); older lines begin a trace
-        # of their own. always: spans are sent whatever --tracing says (cmd/epp/main.go).
+        # joins: its spans continue the trace of the request's header traceparent (pkg/epp/handlers/server.go); older lines begin a new trace. always: it
+        # sends spans even with --tracing=false (cmd/epp/main.go).
         "tracing": {"joins": router, "always": bool(sidecar) and not router},
     }
 
 
+# apiVersion of the EndpointPickerConfig, and repositories of the images.
 _OLD_API = "inference.networking.x-k8s.io/v1alpha1"
 _NEW_API = "llm-d.ai/v1alpha1"
 _SCHEDULER = "ghcr.io/llm-d/llm-d-inference-scheduler"
@@ -105,11 +106,11 @@ REPLACED_RELEASES = {"scheduler-0.8": "router-0.9"}
 # Minimum versions: Kubernetes for native sidecars, Helm for oci:// references, and Python libraries on the control host.
 MINIMUM: dict[str, t.Any] = {"kubernetes": "1.29", "helm": "3.8.0", "libraries": {"kubernetes": "24.2.0", "yaml": "5.1"}}
 
-# Vendor to the extended resource that pods request, and the node label for the product.
+# By vendor: the extended resource that pods request, and the node label with the product name.
 ACCELERATORS: dict[str, dict[str, str | None]] = {
     "nvidia": {"resource": "nvidia.com/gpu", "product_label": "nvidia.com/gpu.product"},
     "amd": {"resource": "amd.com/gpu", "product_label": "amd.com/gpu.product-name"},
-    # With the newer driver; with the older one: accelerator.resource gpu.intel.com/i915.
+    # Of the driver xe. With the older driver i915, users write accelerator.resource: gpu.intel.com/i915.
     "intel": {"resource": "gpu.intel.com/xe", "product_label": None},
     "intel_gaudi": {"resource": "habana.ai/gaudi", "product_label": None},
     "google": {"resource": "google.com/tpu", "product_label": "cloud.google.com/gke-tpu-accelerator"},
@@ -127,7 +128,7 @@ LEADER_WORKER_SET: dict[str, t.Any] = {
     "api_version": f"{_LWS_GROUP}/v1",
     "kind": "LeaderWorkerSet",
     "crd": f"leaderworkersets.{_LWS_GROUP}",
-    # Each with the first version whose controller needs it: it also watches DisaggregatedSets, and does not start without their CRDs.
+    # (URL of a CRD, first version whose controller needs it). The controller also watches DisaggregatedSets, and does not start without their CRDs.
     "sources": [
         (f"{_LWS_CRDS}/disaggregatedset.x-k8s.io_disaggregatedsets.yaml", "0.9.0"),
         (f"{_LWS_CRDS}/disaggregatedset.x-k8s.io_disaggregatedsetrolescalers.yaml", "0.10.0"),
@@ -138,6 +139,6 @@ LEADER_WORKER_SET: dict[str, t.Any] = {
     "release_name": "lws",
     "namespace": "lws-system",
     "controller": "lws-controller-manager",
-    # OpenShift's own operator, which an administrator installs from its catalog.
+    # Namespace of the platform's own operator, which an administrator installs from the catalog of OpenShift.
     "platform_namespaces": {"openshift": "openshift-lws-operator"},
 }

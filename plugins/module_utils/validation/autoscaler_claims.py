@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Claims about the autoscalers of model servers, in the plan or not. A service without an autoscaler has no claim. Pure."""
+"""Claims about the autoscalers of model servers, also about those that are not in the plan. A service without an autoscaler has no claim. Pure."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from ..common.objects import Facts, condition, describe, dicts, get_path, mappin
 from .claims import Claim, claim
 
 KINDS = ("Deployment", "LeaderWorkerSet")
-_REMEDY = "check that its metrics arrive (metrics.k8s.io, custom or external metrics, and their APIService), and that only one autoscaler targets a Deployment"
-_ABSENT = "run playbooks/site.yml; with KEDA, which creates it from the ScaledObject, check that object's conditions and the log of keda-operator"
-# KEDA creates such an object for each ScaledObject.
-PATH = "/apis/autoscaling/v2/namespaces/{}/horizontalpodautoscalers"
-# The autoscaler of a ScaledObject reports that a metric failed; only an event has the reason.
-EVENTS, OF_KEDA = "/api/v1/namespaces/{}/events", {"fieldSelector": "involvedObject.kind=ScaledObject,type=Warning", "limit": "500"}
-_REASONS = ("KEDAScalerFailed", "KEDAMetricSourceFailed")
-# Parts of the messages of KEDA and metrics adapters about a metric, and the remedy.
+_METRICS_REMEDY = (
+    "check that its metrics arrive (metrics.k8s.io, custom or external metrics, and their APIService), and that only one autoscaler targets a Deployment"
+)
+_MISSING_REMEDY = "run playbooks/site.yml; with KEDA, which creates it from the ScaledObject, check that object's conditions and the log of keda-operator"
+# The HorizontalPodAutoscalers of a namespace, also those that KEDA creates for its ScaledObjects.
+HPA_PATH = "/apis/autoscaling/v2/namespaces/{}/horizontalpodautoscalers"
+# The autoscaler of a ScaledObject reports that a metric failed; only an event of the ScaledObject has the reason.
+EVENTS_PATH, KEDA_WARNINGS = "/api/v1/namespaces/{}/events", {"fieldSelector": "involvedObject.kind=ScaledObject,type=Warning", "limit": "500"}
+_KEDA_REASONS = ("KEDAScalerFailed", "KEDAMetricSourceFailed")
+# (parts of messages of KEDA and metrics adapters about a metric, remedy).
 _CAUSES = (
     (
         ("the result is empty", "the value list is empty", "could not find the metric", "no metrics returned"),
@@ -37,9 +39,10 @@ _CAUSES = (
 def judge(
     autoscalers: c.Sequence[Facts], services: c.Sequence[c.Mapping[str, t.Any]], seconds: float, messages: c.Mapping[str, str] | None = None
 ) -> list[Claim]:
-    """One claim for each service with an autoscaler. `services`: {name, deployments, autoscaled: deployments with an autoscaler in the plan}.
+    """One claim for each service with an autoscaler.
 
-    messages: as keda_messages() returns them.
+    `services`: {name, deployments: names of its Deployments or LeaderWorkerSets, autoscaled: those that have an autoscaler in the plan}; seconds: duration of
+    the check; messages: as keda_messages() returns them.
     """
     claims = []
     for service in services:
@@ -69,26 +72,27 @@ def keda_messages(events: c.Sequence[Facts]) -> dict[str, str]:
     """The latest KEDA message about the triggers of each ScaledObject, by the name of the ScaledObject."""
     latest: dict[str, tuple[str, str]] = {}
     for event in events:
-        if event.get("reason") in _REASONS:
+        if event.get("reason") in _KEDA_REASONS:
             time = max(text(value) for value in (event.get("lastTimestamp"), event.get("eventTime"), get_path(event, "series", "lastObservedTime")))
             name = text(get_path(event, "involvedObject", "name"))
             latest[name] = max(latest.get(name, ("", "")), (time, text(event.get("message"))))
-    # The URL contains the query, escaped and long.
+    # A message contains the URL of a Prometheus query, whose escaped text is long.
     return {name: " ".join(re.sub(r'\?query=[^" ]*', "", message).split())[:300] for name, (_time, message) in latest.items()}
 
 
 def _remedy(problems: c.Sequence[str], missing: c.Sequence[str]) -> str:
+    """The remedy for the problems of a service. missing: its Deployments without the autoscaler that the plan has."""
     line = " ".join(problems)
-    return _ABSENT if missing else next((remedy for parts, remedy in _CAUSES if any(part in line for part in parts)), _REMEDY)
+    return _MISSING_REMEDY if missing else next((remedy for parts, remedy in _CAUSES if any(part in line for part in parts)), _METRICS_REMEDY)
 
 
 def problem(autoscaler: Facts, messages: c.Mapping[str, str]) -> str:
     """The reason why an autoscaler does not work; empty when it works. `messages`: as keda_messages() returns them."""
     for name in ("AbleToScale", "ScalingActive"):
         entry = condition(autoscaler.get("status"), name)
-        # Someone has scaled the target to 0, which disables the autoscaler and is not a failure.
+        # A target that was scaled to 0 disables its autoscaler, which is not a failure.
         if entry.get("status") != "True" and entry.get("reason") != "ScalingDisabled":
-            # The message first names the metric and its selector, in hundreds of characters.
+            # Only the part after `metrics API: ` is shown: before it, the message names the metric and its selector in hundreds of characters.
             shown = {**entry, "message": text(entry.get("message")).rpartition("metrics API: ")[2]}
             detail = f"; KEDA: {messages[owner]}" if (owner := _owner(autoscaler)) in messages else ""
             return f"{_name(autoscaler)} does not scale {_target(autoscaler)}: {describe(shown) + detail if entry else f'{name} is not reported'}"
@@ -108,7 +112,7 @@ def conflicts(autoscalers: c.Sequence[Facts]) -> list[str]:
 def _summary(autoscaler: Facts) -> str:
     spec = mapping(autoscaler.get("spec"))
     return (
-        f"{_name(autoscaler)} keeps {_target(autoscaler)} between {spec.get('minReplicas') or 1} and {spec.get('maxReplicas')} replicas, "
+        f"{_name(autoscaler)} keeps {_target(autoscaler)} between {spec.get('minReplicas', 1)} and {spec.get('maxReplicas')} replicas, "
         f"now {get_path(autoscaler, 'status', 'currentReplicas') or 0}"
     )
 

@@ -24,15 +24,18 @@ from .probe_traffic import ProbeLimits
 from .routing_counters import Counters, Servers, pods
 from .routing_probe import Prober
 
-THREADS = 8
+THREADS = 8  # services that are probed at a time
 
 
 class Proof:
-    """`options`: `gateway` and `services` of stack_validation; `cluster`: a k8s.client.Cluster, None where no option needs one."""
+    """Sends requests to services, and judges all claims about their routing.
+
+    `options`: `gateway` and `services` of stack_validation; `cluster`: a k8s.client.Cluster, None where no option needs one.
+    """
 
     def __init__(self, options: dict[str, t.Any], cluster: t.Any, limits: ProbeLimits) -> None:
         self._options, self._cluster, self._limits = options, cluster, limits
-        self._address_errors: dict[str, str] = {}  # by service
+        self._address_errors: dict[str, str] = {}  # by name of a service
 
     def run(self) -> dict[str, t.Any]:
         """{ok, claims, not_checked, endpoints, observations, kubernetes, time, seconds}. Raises ValueError and ClusterError where an API key is missing."""
@@ -45,7 +48,8 @@ class Proof:
             judged.append(claims.judge_gateway(gateway))
             base = gateway["url"]
         services = [
-            {**self._keyed(service), "url": service["url"] or self._url(service, base), "given": service["url"]} for service in self._options["services"]
+            {**self._with_api_key(service), "url": service["url"] or self._url(service, base), "url_option": service["url"]}
+            for service in self._options["services"]
         ]
         reachable = [service for service in services if service["url"]]
         for service in services:
@@ -56,12 +60,12 @@ class Proof:
             observations = list(pool.map(self._probe, reachable))
         judged += [routing_claims.judge_service(observation) for observation in observations]
         healthy = {service["name"]: service for service, observation in zip(reachable, observations, strict=True) if observation["health"]["healthy"]}
-        # One after the other, and last, since any other request would be counted as well.
-        judged += [shares.judge(service["name"], service["weights"], self._shared(service, healthy)) for service in services if service.get("weights")]
-        proven = [claim for part in judged for claim in part[0]]
+        # The weights of one service after the other, and last, since endpoint pickers would count any other request as well.
+        judged += [shares.judge(service["name"], service["weights"], self._observe_shares(service, healthy)) for service in services if service.get("weights")]
+        all_claims = [claim for part in judged for claim in part[0]]
         return {
-            "ok": bool(proven) and all(claim["ok"] for claim in proven),
-            "claims": proven,
+            "ok": bool(all_claims) and all(claim["ok"] for claim in all_claims),
+            "claims": all_claims,
             "not_checked": [entry for part in judged for entry in part[1]],
             "endpoints": [
                 {**{key: service.get(key) for key in ("name", "url", "model", "host_header", "headers", "api_key_secret")}, "through": observation["through"]}
@@ -73,12 +77,13 @@ class Proof:
             "seconds": round(time.monotonic() - start, 3),
         }
 
-    def _keyed(self, service: dict[str, t.Any]) -> dict[str, t.Any]:
+    def _with_api_key(self, service: dict[str, t.Any]) -> dict[str, t.Any]:
         """The service with the API key from its Secret. Raises ValueError and ClusterError."""
         secret = service.get("api_key_secret")
         return {**service, "api_key": api_keys.read(self._cluster, secret)} if secret else service
 
     def _url(self, service: dict[str, t.Any], base: str | None) -> str | None:
+        """The address of a service: that of its Service, or its path at `base`, the address of the Gateway; None where there is none."""
         if service.get("address"):
             try:
                 return wait_for_service(self._cluster, service["address"], self._limits.wait)
@@ -88,21 +93,22 @@ class Proof:
         return base and base + (service["path"] or "").rstrip("/")
 
     def _probe(self, service: dict[str, t.Any]) -> dict[str, t.Any]:
+        """The observation of one service."""
         client, through = self._client(service)
         groups = service.get("servers") or {}
         servers = Servers(self._cluster, groups["namespace"], groups["groups"]) if groups else None
         return Prober({**service, "through": through}, client, self._counters(service.get("metrics")), self._limits, servers).run()
 
     def _client(self, service: dict[str, t.Any]) -> tuple[OpenAIClient, str | None]:
-        """(a client of the service, the name of the Service whose port is forwarded, or None)."""
-        forward = self._forward(service) if not service["given"] and unanswered(service["url"], service["use_proxy"]) else None
+        """(a client of the service, the Service to which it forwards a port; None without a port-forward)."""
+        forward = self._forward(service) if not service["url_option"] and unanswered(service["url"], service["use_proxy"]) else None
         if forward:
             return forward.client, forward.name
         transport = UrlTransport(service["url"], use_proxy=service["use_proxy"], **tls.chosen(service))
         return OpenAIClient(transport, service.get("api_key"), route_headers(service)), None
 
-    def _shared(self, service: dict[str, t.Any], healthy: dict[str, dict[str, t.Any]]) -> dict[str, t.Any] | None:
-        """The requests without the header of a service by the service that receives them; None where not all of the services can be counted."""
+    def _observe_shares(self, service: dict[str, t.Any], healthy: dict[str, dict[str, t.Any]]) -> dict[str, t.Any] | None:
+        """The result of shares.observe for the services in the weights of this one; None unless all of them are healthy and have counters."""
         counters = {name: self._counters(healthy[name].get("metrics")) for name in service["weights"] if name in healthy}
         known = {name: each for name, each in counters.items() if each}
         if len(known) < len(service["weights"]):
@@ -117,7 +123,7 @@ class Proof:
         )
 
     def _forward(self, service: dict[str, t.Any]) -> ServerTarget | None:
-        """The gateway by port-forward, for an address within the cluster that this host has no route to; None where that is not possible either."""
+        """A port-forward to the Gateway or Service, for an address that this host has no route to; None where that is not possible either."""
         target = {"service": service["address"]} if service.get("address") else {"gateway": self._options["gateway"]}
         options = {key: service.get(key) for key in ("api_key", "host_header", "headers", *tls.OPTIONS)}
         prefix = "" if service.get("address") else (service["path"] or "").rstrip("/")
@@ -127,6 +133,7 @@ class Proof:
             return None  # the request to the address reports the error
 
     def _counters(self, metrics: dict[str, t.Any] | None) -> Counters | None:
+        """The counters of an endpoint picker. metrics: the option of a service."""
         if not metrics:
             return None
 

@@ -193,7 +193,7 @@ def _autoscalers(
     planned = {f"{service['name']}/scaling" for service in services if service["autoscaled"]}
     while True:
         try:
-            autoscalers = dicts((cluster.find(autoscaler_claims.PATH.format(namespace)) or {}).get("items"))
+            autoscalers = dicts((cluster.find(autoscaler_claims.HPA_PATH.format(namespace)) or {}).get("items"))
         except ApiError as error:
             if error.status != 403:
                 raise
@@ -214,7 +214,7 @@ def _autoscalers(
 def _events(cluster: Cluster, namespace: str) -> list[t.Any]:
     """Warnings of KEDA; none where this account may not read events. Raises ClusterError."""
     try:
-        return dicts((cluster.find(autoscaler_claims.EVENTS.format(namespace), autoscaler_claims.OF_KEDA) or {}).get("items"))
+        return dicts((cluster.find(autoscaler_claims.EVENTS_PATH.format(namespace), autoscaler_claims.KEDA_WARNINGS) or {}).get("items"))
     except ApiError as error:
         if error.status != 403:
             raise

@@ -33,7 +33,7 @@ def plan_error(plan: c.Mapping[str, t.Any]) -> str:
 
 
 def of(plan: Facts) -> dict[str, t.Any]:
-    """{objects, services, gateway, servers} of a plan, as modules take them: resource_ready, vllm_perf and picker_conformance, vllm_health_info."""
+    """Options of modules: {objects: of resource_ready; services, gateway: of vllm_perf and picker_conformance; servers: of vllm_health_info}."""
     groups = [{key: group[key] for key in ("name", "model", "signals", "replicas")} for group in servers(plan)]
     return {"objects": required_objects(plan), "services": services(plan), "gateway": gateway(plan), "servers": groups}
 
@@ -44,14 +44,14 @@ def parsed(config: str) -> Facts:
     return configuration
 
 
-def routed(plan: Facts) -> list[dict[str, t.Any]]:
-    """The services of a plan as option `services` of stack_validation, with what the scheduling policy of each promises."""
+def services_with_promises(plan: Facts) -> list[dict[str, t.Any]]:
+    """The services of a plan as option `services` of stack_validation: those of services(), with what their scheduling policies promise."""
     configs = [parsed(service["scheduler"]["config"]) for service in plan["services"]]
     return [{**target, **expected_behavior(config, plan["release"]["name"])} for target, config in zip(services(plan), configs, strict=True)]
 
 
 def services(plan: Facts) -> list[dict[str, t.Any]]:
-    """The services of a plan without the promises, for every module that sends requests to them."""
+    """The services of a plan, for every module that sends requests to them."""
     return [
         {
             "name": service["name"],
@@ -64,11 +64,11 @@ def services(plan: Facts) -> list[dict[str, t.Any]]:
             "weights": service["weights"],
             "shared_headers": headers,
             "api_key_secret": service["api_key_secret"],
-            # Where an autoscaler sets it, the number that the endpoint picker knows counts.
-            "replicas": _fixed(service["server"]),
+            # None where an autoscaler sets the number: then the number of servers that the endpoint picker reports counts.
+            "replicas": _fixed_replicas(service["server"]),
             "max_num_seqs": _max_num_seqs(service) or (SIMULATOR_SEQS if service["engine"] == "simulator" else None),
-            "endpoints": None if None in map(_fixed, service["servers"]) else sum(map(_fixed, service["servers"])),
-            # Servers that connect to the endpoint picker stay with the previous one until it has ended.
+            "endpoints": None if None in map(_fixed_replicas, service["servers"]) else sum(map(_fixed_replicas, service["servers"])),
+            # Servers that send their KV events to the endpoint picker stay connected to the previous one until it has ended.
             "events_wait": claims.EVENTS_WAIT + service["scheduler"]["drain_seconds"],
             "servers": {
                 "namespace": plan["namespace"],
@@ -100,7 +100,10 @@ def _host(hostnames: c.Sequence[str], listener: str | None) -> str | None:
 
 
 def required_objects(plan: Facts) -> list[dict[str, t.Any]]:
-    """References to the objects that must be ready: {api_version, kind, namespace, name, and least for workloads of a planned number of replicas}."""
+    """References to the objects that must be ready: {api_version, kind, namespace, name}.
+
+    Workloads with a planned number of replicas also have `least`; pools whose status must name our Gateway also have `parent`, its namespace/name.
+    """
     gateway, namespace = plan["gateway"], plan["namespace"]
     references: list[dict[str, t.Any]] = []
     if gateway["gateway_api"]:
@@ -113,7 +116,7 @@ def required_objects(plan: Facts) -> list[dict[str, t.Any]]:
     for service in plan["services"]:
         picker = service["scheduler"]
         references += [
-            *({**_reference(each["api_version"], each["kind"], namespace, each["name"]), **_least(_fixed(each))} for each in service["servers"]),
+            *({**_reference(each["api_version"], each["kind"], namespace, each["name"]), **_least(_fixed_replicas(each))} for each in service["servers"]),
             {**_reference("apps/v1", "Deployment", picker["namespace"], picker["name"]), **_least(picker["replicas"])},
         ]
         watched = [*service["monitors"], *([service["alerts"]] if service["alerts"] else []), *service["dashboards"]]
@@ -149,12 +152,15 @@ def _reference(api_version: str, kind: str, namespace: str, name: str) -> dict[s
 
 
 def _least(replicas: int | None, kind: str = "Deployment") -> dict[str, int]:
-    """{least: the number of replicas that a workload must request}; empty where an autoscaler or its kind sets it."""
+    """{least: the number of replicas that a workload must request}; empty where an autoscaler sets it, and for a DaemonSet."""
     return {"least": replicas} if replicas and kind != "DaemonSet" else {}
 
 
 def servers(plan: Facts) -> list[dict[str, t.Any]]:
-    """Each group of equal servers: claim id, model, `replicas` and `signals` as options of vllm_health_info, and the planned size of KV-cache blocks."""
+    """Each group of equal servers: {name: claim id, model, replicas, signals, block_size: planned tokens in a KV-cache block or None, adapters}.
+
+    `replicas` and `signals` are options of vllm_health_info.
+    """
     return [
         {
             "name": f"{service['name']}/servers" if server["role"] == "decode" else f"{service['name']}/{server['role']}-servers",
@@ -170,7 +176,7 @@ def servers(plan: Facts) -> list[dict[str, t.Any]]:
     ]
 
 
-def _fixed(server: Facts) -> int | None:
+def _fixed_replicas(server: Facts) -> int | None:
     """The planned number of servers; None where an autoscaler sets it."""
     return None if server["autoscaling"] else server["replicas"]
 
@@ -182,6 +188,7 @@ def _max_num_seqs(service: Facts) -> int | None:
 
 
 def _number(arguments: c.Sequence[str], flag: str) -> int | None:
+    """The number that a flag has in the arguments; None without the flag or without a number."""
     value = flags_of(arguments).get(flag) or ""
     return int(value) if value.isdigit() else None
 
@@ -209,13 +216,13 @@ def monitoring(plan: Facts) -> dict[str, t.Any] | None:
 
 
 def platform_needs(plan: Facts) -> dict[str, t.Any]:
-    """The needs of a plan after its deployment, with nothing left to install."""
+    """The requirements of a plan on the cluster, in the form of the preflight, for a plan that is deployed: nothing is to be installed any more."""
     needs = plan["preflight"]
     return {**needs, "installs": dict.fromkeys(needs["installs"], False), "gateway": {**needs["gateway"], "create_class": False}}
 
 
 def autoscaled_services(plan: Facts) -> list[dict[str, t.Any]]:
-    """The services of a plan as autoscaler_claims.judge takes them, with `arrival`: the seconds that their metrics may take, 0 without autoscaler."""
+    """The services of a plan as autoscaler_claims.judge takes them, with `arrival`: seconds until their metrics must have arrived, 0 without an autoscaler."""
     scaled = [(service, [server for server in service["servers"] if (server["autoscaling"] or {}).get("autoscaler")]) for service in plan["services"]]
     return [
         {

@@ -16,9 +16,9 @@ from ..report import text
 from . import claims, stack_claims, targets
 from .warmup_claims import judge
 
-# In the order of their claims.
+# The checks of a validation, in the order of their claims in a verdict.
 CHECKS = ("platform", "objects", "warmup", "routing", "schedulers", "servers", "monitoring", "security")
-# The group of a claim, by the end of its id.
+# Groups of claims in reports: {group: the last words of claim ids, after the last `/` or `-`}.
 GROUPS = {
     "gateway": ("programmed", "route", "weights", "serving"),
     "scheduler": ("picker", "pool", "configured", "endpoints", "plugins", "scheduled", "counted", "obeyed"),
@@ -43,9 +43,9 @@ def group_of(name: str) -> str:
 
 
 def assemble(plan: Facts, results: Facts, collection: str, checks: c.Collection[str] = CHECKS) -> dict[str, t.Any]:
-    """The verdict on a plan. `results`: of access and of each of `checks`, as stack.Checks returns them, and the time.
+    """The verdict on a plan. `results`: {each of `checks`: its result from stack.Checks, access: {server} or {failed, msg}, time}.
 
-    A check that failed as a whole is a failed claim; where access failed, it is the only claim.
+    A check that failed as a whole is a failed claim; where access failed, that is the only claim. `collection`: its version.
     """
     access = results.get("access")
     if access and access.get("failed"):
@@ -78,7 +78,7 @@ def assemble(plan: Facts, results: Facts, collection: str, checks: c.Collection[
 
 
 def _own_claims(name: str, result: t.Any) -> claims.Judged:
-    """The claims that a check made itself; a failed claim where it made none."""
+    """The claims that are in the result of a check; the failed claim `name` where the check did not run."""
     ran = isinstance(result, c.Mapping) and "claims" in result
     return (result["claims"], result["not_checked"]) if ran else ([claims.not_run(name, result)], [])
 
@@ -88,7 +88,7 @@ def _joined(*parts: claims.Judged) -> claims.Judged:
 
 
 def with_performance(content: Facts, results: c.Sequence[Facts]) -> dict[str, t.Any]:
-    """The content of verdict.json with the claims about a load. `results`: of vllm_perf in a loop over benchmark_runs."""
+    """The content of verdict.json with the claims of a benchmark. `results`: of vllm_perf, one for each element of benchmark_runs."""
     added = [_grouped(entry) for entry in map(stack_claims.judge_performance, results)]
     return {**content, "ok": content["ok"] and all(entry["ok"] for entry in added), "claims": [*content["claims"], *added]}
 
@@ -98,7 +98,7 @@ def _grouped(entry: claims.Claim) -> claims.Claim:
 
 
 def versions(plan: Facts, kubernetes: str | None, collection: str) -> dict[str, t.Any]:
-    """The planned versions and images."""
+    """The planned versions and images, and `kubernetes`, the version of the API server."""
     gateway = plan["gateway"]
     return {
         "collection": collection,

@@ -1,7 +1,10 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""playbooks/validate.yml as a user runs it, on an empty cluster: every check is a claim, and it fails once. molecule/scorers/live has a full cluster."""
+"""playbooks/validate.yml as a user runs it, with an API server that has no objects: each check is a claim, and the play fails with one error.
+
+molecule/scorers/live has a whole stack.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +27,14 @@ USAGE = {"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 16}}
 
 
 @pytest.fixture(name="play")
-def run_playbook(root, tmp_path):
+def play_validate(root, tmp_path):
+    """Run validate.yml with more arguments and variables; returns (completed process, folder of its artifacts)."""
+
     def run(*arguments, **given):
         with serve(empty) as api:
-            return play(api, *arguments, **given)
+            return run_against(api, *arguments, **given)
 
-    def play(api, *arguments, **given):
+    def run_against(api, *arguments, **given):
         plays.kubeconfig(tmp_path / "kubeconfig", api, "sk-token")
         given = {
             "llm_d_model_services": [SERVICE],
@@ -71,13 +76,13 @@ def run_playbook(root, tmp_path):
 
 
 def test_every_check_is_a_claim_and_the_play_fails_once(play):
-    def server(_handler, _method, _path, _body):
+    def completions(_handler, _method, _path, _body):
         return 200, {"Content-Type": SSE}, stream(chunk("To"), chunk("day", "length"), USAGE)
 
-    # The speed of this host does not matter here.
-    with serve(server) as url:
-        wanted = {"url": url, "rates": [10], "max_lag": 5, "max_lag_share": 0}
-        done, folder = play(validation_performance=True, validation_performance_seconds=1, llm_d_benchmark=wanted)
+    # The load test is valid on a slow host too: the client may be up to 5 seconds late.
+    with serve(completions) as url:
+        benchmark = {"url": url, "rates": [10], "max_lag": 5, "max_lag_share": 0}
+        done, folder = play(validation_performance=True, validation_performance_seconds=1, llm_d_benchmark=benchmark)
     assert done.returncode != 0 and "failed=1" in done.stdout, done.stdout + done.stderr
     verdict = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
     ids = {entry["id"]: entry for entry in verdict["claims"]}
@@ -98,13 +103,13 @@ def test_every_check_is_a_claim_and_the_play_fails_once(play):
     }
     assert [name for name, entry in ids.items() if entry["ok"]] == ["sim/performance"] and ids["sim/performance"]["seconds"] > 0
     assert all(entry["remedy"] and entry["group"] for entry in ids.values() if not entry["ok"]) and "127.0.0.1" in ids["platform/seen"]["evidence"]
-    page = (folder / "report.html").read_text(encoding="utf-8")
-    assert "12 of 13 claims do not hold" in page and (folder / "performance/sim/report.html").is_file()
-    assert done.stdout.count("platform/seen") >= 2 and "sk-token" not in done.stdout + page
+    report = (folder / "report.html").read_text(encoding="utf-8")
+    assert "12 of 13 claims do not hold" in report and (folder / "performance/sim/report.html").is_file()
+    assert done.stdout.count("platform/seen") >= 2 and "sk-token" not in done.stdout + report
 
 
 def test_validation_does_not_wait_for_absent_objects(play):
-    """With the default waits, which are minutes."""
+    """With the default waits of 60 and 300 seconds."""
     done, folder = play(validation_wait=60, validation_timeout=300)
     claims = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))["claims"]
     assert done.returncode != 0 and {entry["id"] for entry in claims} >= {"sim/route", "sim/picker", "gateway/programmed"}
@@ -120,16 +125,16 @@ def test_a_warm_up_is_claimed_and_its_prompts_are_not_shown(play):
     assert "sim/warm" in done.stdout and prompt not in done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("way", ["nobody listens", "says nothing", "another page"])
-def test_an_unusable_prometheus_fails_its_claims_and_the_play_fails_once(play, way):
+@pytest.mark.parametrize("fault", ["refuses connections", "never answers", "answers with HTML"])
+def test_an_unusable_prometheus_fails_its_claims_and_the_play_fails_once(play, fault):
     with contextlib.ExitStack() as stack:
-        if way == "another page":
+        if fault == "answers with HTML":
             url = stack.enter_context(serve(lambda *_request: (200, {"Content-Type": "text/html"}, "<html>")))
         else:
-            port = closed_port() if way == "nobody listens" else stack.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]
+            port = closed_port() if fault == "refuses connections" else stack.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]
             url = f"http://127.0.0.1:{port}"
-        wanted = {"scrape": True, "alerts": True, "dashboards": ["grafana"], "prometheus": url}
-        done, folder = play(llm_d_monitoring=wanted)
+        monitoring = {"scrape": True, "alerts": True, "dashboards": ["grafana"], "prometheus": url}
+        done, folder = play(llm_d_monitoring=monitoring)
     ids = {entry["id"]: entry for entry in json.loads((folder / "verdict.json").read_text(encoding="utf-8"))["claims"]}
     for name in ("sim/alerts", "sim/dashboards"):
         assert not ids[name]["ok"] and url in ids[name]["evidence"], ids[name]

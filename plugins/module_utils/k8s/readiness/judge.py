@@ -11,9 +11,10 @@ from ...common.objects import Context, Facts, Verdict, condition, describe, dict
 from . import gateway as gateways
 from . import operators, workloads
 
-# Conditions that mean ready for any other kind; and kinds that always set one, so that its absence means "not yet".
-GENERIC = ("Ready", "Available")
-EXPECTED = {
+# The conditions that mean ready for a kind without a function of its own. An object without them counts as ready.
+READY_CONDITIONS = ("Ready", "Available")
+# (API group, kind): the conditions that its controller always sets, so that an object without them is not ready yet.
+REQUIRED_CONDITIONS = {
     ("keda.sh", "ScaledObject"): ("Ready",),
     ("apiregistration.k8s.io", "APIService"): ("Available",),
     ("cert-manager.io", "Certificate"): ("Ready",),
@@ -34,7 +35,7 @@ def judge(obj: object, context: Context | None = None) -> Verdict:
     if not isinstance(obj, dict) or not obj:
         return Verdict(False, "does not exist", "check that it was applied, and whether something deletes it")
     if get_path(obj, "metadata", "deletionTimestamp"):
-        return leaving(obj)
+        return deletion_verdict(obj)
     return find_judge(group_of(obj), text(obj.get("kind")))(obj, context)
 
 
@@ -52,10 +53,10 @@ def find_judge(group: str, kind: str) -> Judge:
     return other
 
 
-# The owners of finalizers: (name, domain, or suffix of the domain; who removes it; what to do where that does not happen). Other finalizers have the API group
-# of their controller in their names.
-_GROUP = "check that the controller of this API group runs"
-HOLDERS: tuple[tuple[str, str, str], ...] = (
+# (a finalizer, its domain, or '.' with the end of its domain; who removes it; what to do where that does not happen). The domain of any other finalizer is the
+# API group of its controller.
+_CHECK_CONTROLLER = "check that the controller of this API group runs"
+FINALIZER_OWNERS: tuple[tuple[str, str, str], ...] = (
     ("foregroundDeletion", "the garbage collector of Kubernetes", "wait until the objects that it owns are gone"),
     ("orphan", "the garbage collector of Kubernetes", "check that kube-controller-manager runs"),
     ("kubernetes.io/pvc-protection", "Kubernetes, while a Pod mounts the claim", "delete the Pods that mount it"),
@@ -77,30 +78,31 @@ HOLDERS: tuple[tuple[str, str, str], ...] = (
 )
 
 
-def holder(finalizer: str) -> tuple[str, str]:
+def finalizer_owner(finalizer: str) -> tuple[str, str]:
     """(who removes a finalizer, what to do where that does not happen)."""
     domain = finalizer.partition("/")[0]
-    for name, who, remedy in HOLDERS:
+    for name, who, remedy in FINALIZER_OWNERS:
         if name in (finalizer, domain) or (name.startswith(".") and f".{domain}".endswith(name)):
             return who, remedy
-    return (f"the controller of {domain}", _GROUP) if "." in domain else ("a controller that is not known here", "check the events of the object")
+    return (f"the controller of {domain}", _CHECK_CONTROLLER) if "." in domain else ("a controller that is not known here", "check the events of the object")
 
 
-def leaving(obj: Facts) -> Verdict:
-    """The verdict on an object that is being deleted: the finalizers that hold it, and their owners."""
-    held = [text(name) for name in get_path(obj, "metadata", "finalizers") or []] if isinstance(get_path(obj, "metadata", "finalizers"), list) else []
+def deletion_verdict(obj: Facts) -> Verdict:
+    """The verdict on an object that is being deleted: the finalizers that hold it, and who removes them."""
+    finalizers = [text(name) for name in get_path(obj, "metadata", "finalizers") or []] if isinstance(get_path(obj, "metadata", "finalizers"), list) else []
     if text(obj.get("kind")) == "Namespace":
-        held += [text(name) for name in get_path(obj, "spec", "finalizers") or []] if isinstance(get_path(obj, "spec", "finalizers"), list) else []
-        rest = [describe(entry) for entry in dicts(get_path(obj, "status", "conditions")) if entry.get("status") == "True"]
-        if rest:
-            return Verdict(False, f"being deleted; {'; '.join(rest)}", "delete the objects it still holds while their controllers run, or their finalizers")
-    owners = {name: holder(name) for name in held}
-    words = "being deleted" + (f", held by {', '.join(f'{name} of {who}' for name, (who, _remedy) in owners.items())}" if held else "")
+        finalizers += [text(name) for name in get_path(obj, "spec", "finalizers") or []] if isinstance(get_path(obj, "spec", "finalizers"), list) else []
+        remaining = [describe(entry) for entry in dicts(get_path(obj, "status", "conditions")) if entry.get("status") == "True"]
+        if remaining:
+            remedy = "delete the objects that it still contains while their controllers run, or remove their finalizers"
+            return Verdict(False, f"being deleted; {'; '.join(remaining)}", remedy)
+    owners = {name: finalizer_owner(name) for name in finalizers}
+    words = "being deleted" + (f", held by {', '.join(f'finalizer {name} of {who}' for name, (who, _remedy) in owners.items())}" if owners else "")
     return Verdict(False, words, "; ".join(dict.fromkeys(remedy for _who, remedy in owners.values())))
 
 
 def crd(obj: Facts, context: Context) -> Verdict:
-    """Established, under the names it requests."""
+    """Ready once it is established under the names that it requests."""
     names = condition(obj.get("status"), "NamesAccepted")
     if names.get("status") == "False":
         return Verdict(False, describe(names), "another CRD has taken its names: remove one of them", True)
@@ -109,13 +111,13 @@ def crd(obj: Facts, context: Context) -> Verdict:
 
 
 def namespace(obj: Facts, context: Context) -> Verdict:
-    """Active."""
+    """Ready in phase Active."""
     phase = text(get_path(obj, "status", "phase"))
     return Verdict(True, "active") if phase == "Active" else Verdict(False, phase or "not yet active")
 
 
 def node(obj: Facts, context: Context) -> Verdict:
-    """Ready, and without the taint of a node that joins, which keeps pods away and is removed some seconds later."""
+    """Ready, and without the taint of a node that joins, which keeps pods away until some seconds after the condition Ready."""
     joining = "node.kubernetes.io/not-ready"
     verdict = other(obj, context)
     tainted = joining in [text(taint.get("key")) for taint in dicts(get_path(obj, "spec", "taints"))]
@@ -128,9 +130,9 @@ def other(obj: Facts, context: Context) -> Verdict:
     observed = status.get("observedGeneration")
     if isinstance(observed, int) and number(observed) < current:
         return Verdict(False, "not yet observed by its controller")
-    wanted = EXPECTED.get((group_of(obj), text(obj.get("kind"))), ())
-    for name in wanted or GENERIC:
-        if wanted or condition(status, name):
+    required = REQUIRED_CONDITIONS.get((group_of(obj), text(obj.get("kind"))), ())
+    for name in required or READY_CONDITIONS:
+        if required or condition(status, name):
             words = unmet(status, (name,), current)
             return Verdict(False, words) if words else Verdict(True, name.lower())
     return Verdict(True, "there")
@@ -160,9 +162,9 @@ JUDGES: dict[tuple[str, str], Judge] = {
 
 
 def waitable(obj: Facts) -> bool:
-    """Whether an object can exist without being ready, so that it is worth waiting for."""
+    """Whether an object can exist without being ready, so that a task has to wait for it."""
     group, kind = group_of(obj), text(obj.get("kind"))
     if kind in ("Service", "PersistentVolumeClaim") and group == "":
-        # Other Services are ready when they exist, and some claims bind only when a pod uses them.
+        # A Service of another type is ready once it exists. A claim has no type: some bind only when a pod uses them, so no task waits for any.
         return text(get_path(obj, "spec", "type")) == "LoadBalancer"
-    return find_judge(group, kind) is not other or (group, kind) in EXPECTED
+    return find_judge(group, kind) is not other or (group, kind) in REQUIRED_CONDITIONS

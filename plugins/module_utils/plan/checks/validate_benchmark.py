@@ -55,4 +55,4 @@ def _objectives(wanted: dict[str, t.Any]) -> list[Problem]:
 def _halves(line: str) -> tuple[str, str]:
     """(reason, fix) of a line such as `slo.x: no such objective; write y`."""
     reason, _mark, fix = line.split(": ", 1)[1].partition("; ")
-    return f"{reason}.", f"{fix[:1].upper()}{fix[1:]}." if fix else "Write a number from 0 on."
+    return f"{reason}.", f"{fix[:1].upper()}{fix[1:]}." if fix else f"Write {reason.rpartition(' is not ')[2]}."

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from ...common.objects import Facts
-from ...releases.gateways import attaching
+from ...releases.gateways import attachment_groups
 
 _EVERYWHERE = ""
 Right = tuple[str, str, str, str]  # verb, group, resource, namespace
@@ -69,7 +69,7 @@ def _in_namespaces(planned: Facts) -> list[Right]:
 def _attached(provider: str) -> list[tuple[str, str]]:
     """(group, resource) of objects that others may attach to a stack: all kinds of the groups of the provider, and network policies."""
     kinds = {"networking.k8s.io": "networkpolicies", "cilium.io": "ciliumnetworkpolicies"}
-    return [(group, kinds.get(group, "*")) for group in attaching(provider)]
+    return [(group, kinds.get(group, "*")) for group in attachment_groups(provider)]
 
 
 def _in_the_cluster(planned: Facts) -> list[Right]:

@@ -11,7 +11,7 @@ import typing as t
 from ...common.flags import flags_of, place_of
 from ...common.labels import label_selector
 from ...common.objects import Facts
-from ...releases.deployed import ADAPTERS
+from ...releases.deployed import ADAPTER_SETTINGS
 from ...releases.engines import ENGINES
 from ...schema.fields import Problem
 from .weights import served_name
@@ -26,7 +26,7 @@ def adapter_arguments(service: Facts) -> list[str]:
     model, own = service["model"], flags_of(service["engine"]["args"])
     if not (model["adapters"] or model["adapters_at_runtime"]):
         return []
-    flags = [flag for flag in ADAPTERS[service["engine"]["type"]]["args"] if flag.lstrip("-") not in own]
+    flags = [flag for flag in ADAPTER_SETTINGS[service["engine"]["type"]]["args"] if flag.lstrip("-") not in own]
     if model["adapters_at_runtime"]:
         return flags
     return [*flags, f"--{_FLAG}", *(json.dumps({"name": each["name"], "path": each["source"]}) for each in model["adapters"])]
@@ -36,7 +36,7 @@ def adapter_environment(service: Facts) -> list[Facts]:
     """The environment variables for adapters at run time."""
     if not service["model"]["adapters_at_runtime"]:
         return []
-    return [{"name": name, "value": value} for name, value in ADAPTERS[service["engine"]["type"]]["env"].items()]
+    return [{"name": name, "value": value} for name, value in ADAPTER_SETTINGS[service["engine"]["type"]]["env"].items()]
 
 
 def runtime_adapters(services: t.Sequence[Facts], planned: t.Sequence[Facts], namespace: str) -> list[Facts]:
@@ -66,8 +66,8 @@ def adapter_problems(service: Facts, path: str) -> list[Problem]:
     model, engine, place = service["model"], service["engine"], f"{path}.model.adapters"
     if not (model["adapters"] or model["adapters_at_runtime"]):
         return []
-    if engine["type"] not in ADAPTERS:
-        known, title = " or ".join(f"'type: {name}'" for name in ADAPTERS), ENGINES[engine["type"]].title
+    if engine["type"] not in ADAPTER_SETTINGS:
+        known, title = " or ".join(f"'type: {name}'" for name in ADAPTER_SETTINGS), ENGINES[engine["type"]].title
         option = "adapters" if model["adapters"] else "adapters_at_runtime"
         why = f"is not set up for {title}."
         return [Problem(f"{path}.model.{option}", model[option], why, f"Write {known}, or the arguments of {title} under engine.args.")]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ...common.flags import flags_of, place_of
 from ...common.objects import Facts
-from ...releases.deployed import KEYS
+from ...releases.deployed import API_KEY_SETTINGS
 from ...releases.engines import ENGINES
 from ...schema.fields import Problem
 
@@ -46,7 +46,7 @@ def api_key_environment(service: Facts, variable: str = "") -> list[Facts]:
 def api_key_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     """API keys in arguments and environment variables of the engine. Validation, warm-ups and measurements do not have these keys."""
     engine = service["engine"]
-    flag, variable = KEYS.get(engine["type"], ("", ""))
+    flag, variable = API_KEY_SETTINGS.get(engine["type"], ("", ""))
     where = [place_of(engine["args"], name, f"{path}.engine.args") for name in flags_of(engine["args"]) if flag and name.replace("_", "-") == flag]
     keyed = service["model"]["api_key"] or user["llm_d_api_key"]
     where += [f"{path}.engine.env.{variable}"] if variable and (engine["env"].get(variable) or (keyed and variable in engine["env"])) else []
@@ -72,4 +72,4 @@ def api_key_warnings(service: Facts, document: Facts) -> list[str]:
 
 
 def _variable(service: Facts) -> str:
-    return KEYS.get(service["engine"]["type"], ("", ""))[1]
+    return API_KEY_SETTINGS.get(service["engine"]["type"], ("", ""))[1]

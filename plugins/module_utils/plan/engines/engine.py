@@ -12,7 +12,19 @@ import typing as t
 from ...common.flags import flags_of, whole_names
 from ...common.objects import Facts
 from ...releases import sglang, vllm
-from ...releases.deployed import CONTEXT, ENGINE_DEFAULTS, FILE_VARIABLE, LEVELS, NAME_VARIABLE, OPTIONS, SHARED, TRITON_OPTIONS, TUNING, has, with_option
+from ...releases.deployed import (
+    CONTEXT_PARALLEL_FLAGS,
+    DP_ATTENTION_FLAG,
+    ENGINE_DEFAULTS,
+    FILE_VARIABLE,
+    LOG_LEVELS,
+    NAME_VARIABLE,
+    OPTIONS,
+    REFUSED_IN_ARGS,
+    TRITON_OPTIONS,
+    engines_with,
+    has_option,
+)
 from ...releases.engines import ENGINES
 from ...releases.gateways import PLATFORMS
 from ...releases.lines import ACCELERATORS
@@ -103,9 +115,9 @@ def ranks(service: Facts) -> int:
 def dividing(service: Facts) -> dict[str, str | None]:
     """{flag: value} of the user's flags that divide the accelerators of a server of one node."""
     engine, user_flags = service["engine"]["type"], flags_of(service["engine"]["args"])
-    options = ("tensor", "pipeline") if SHARED.get(engine) in user_flags else ("tensor", "pipeline", "data")
+    options = ("tensor", "pipeline") if DP_ATTENTION_FLAG.get(engine) in user_flags else ("tensor", "pipeline", "data")
     words = [word for option in options for word in ENGINE_DEFAULTS[engine]["flags"].get(option, ())]
-    return {word: user_flags[word] for word in (*words, *CONTEXT.get(engine, ())) if word in user_flags}
+    return {word: user_flags[word] for word in (*words, *CONTEXT_PARALLEL_FLAGS.get(engine, ())) if word in user_flags}
 
 
 def arguments(engine: Facts, values: Facts) -> list[str]:
@@ -125,7 +137,7 @@ def _flag(names: tuple[str, ...], value: t.Any, values: Facts) -> str:
 def _level(engine: Facts, start: str) -> list[str]:
     """[`name=value`] of the log level, if it is set. start: "--" if the engine takes it as a flag, empty for a variable; [] if the engine takes the other."""
     name, words = ENGINE_DEFAULTS[engine["type"]]["level"]
-    return [f"{name}={words[LEVELS.index(engine['log_level'])]}"] if engine["log_level"] and name.startswith("--") == (start == "--") else []
+    return [f"{name}={words[LOG_LEVELS.index(engine['log_level'])]}"] if engine["log_level"] and name.startswith("--") == (start == "--") else []
 
 
 def environment(engine: Facts, values: Facts) -> list[Facts]:
@@ -206,9 +218,9 @@ def _unknown(service: Facts, path: str) -> list[Problem]:
     problems = []
     for option, place in OPTIONS.items():
         part, _dot, word = place.partition(".")
-        if part == "engine" and engine[word] is not None and not has(name, option):
+        if part == "engine" and engine[word] is not None and not has_option(name, option):
             problems.append(
-                Problem(f"{path}.{place}", engine[word], f"is no option of {ENGINES[name].title}.", f"Take it out, or write type: {with_option(option)}.")
+                Problem(f"{path}.{place}", engine[word], f"is no option of {ENGINES[name].title}.", f"Take it out, or write type: {engines_with(option)}.")
             )
     value = engine["gpu_memory_utilization"]
     if value is not None and name != "simulator" and not ACCELERATORS[vendor(service)]["resource"]:
@@ -231,7 +243,7 @@ def _name(service: Facts, path: str) -> list[Problem]:
     """Served names that the engine cannot use, since it has no option for the name."""
     model, name = service["model"], service["engine"]["type"]
     served = served_name(model)
-    if not served or not model["uri"] or has(name, "served_name"):
+    if not served or not model["uri"] or has_option(name, "served_name"):
         return []
     place, title = f"{path}.model.served_name", ENGINES[name].title
     if "model" in ENGINE_DEFAULTS[name]["file"]:
@@ -246,7 +258,7 @@ def _twice(service: Facts, path: str) -> list[Problem]:
     engine = service["engine"]
     facts = ENGINE_DEFAULTS[engine["type"]]
     level = facts["level"][0]
-    flags = {option: facts["flags"].get(option, ()) for option in TUNING if engine[option] is not None}
+    flags = {option: facts["flags"].get(option, ()) for option in REFUSED_IN_ARGS if engine[option] is not None}
     if engine["log_level"]:
         flags["log_level"] = (level.lstrip("-"),)
     problems = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ...common.flags import flags_of
 from ...common.objects import Facts
 from ...epp.catalog.presets import SERVING_LABEL
-from ...releases.deployed import ENGINE_DEFAULTS, WHOLE, has, with_option
+from ...releases.deployed import ENGINE_DEFAULTS, FULL_SUPPORT, engines_with, has_option
 from ...releases.engines import ENGINES
 from ...releases.lines import LEADER_WORKER_SET
 from ...schema.fields import Problem
@@ -73,7 +73,7 @@ def node_problems(service: Facts, path: str, ending: str = "") -> list[Problem]:
         return problems + (
             [Problem(f"{place}.across_nodes", way, "is for servers of several nodes.", "Take it out, or write nodes: 2 or more.")] if way else []
         )
-    if service["engine"]["type"] not in WHOLE:
+    if service["engine"]["type"] not in FULL_SUPPORT:
         why = f"is for vLLM: groups of several nodes are not set up for {ENGINES[service['engine']['type']].title}."
         return [*problems, Problem(f"{place}.nodes", nodes, why, "Write nodes: 1, or 'type: vllm'.")]
     if bare and not simulated:
@@ -99,8 +99,8 @@ def _part_problems(service: Facts, path: str) -> list[Problem]:
     value, place = settings[options[0]], f"{place}.{options[0]}"
     if vendor(service) == "none" or service["engine"]["type"] == "simulator":
         return [Problem(place, value, "is of no use: there are no accelerators to divide.", "Take it out.")]
-    if unknown := [name for name in options if not has(service["engine"]["type"], name)]:
-        title, others = ENGINES[service["engine"]["type"]].title, with_option(unknown[0])
+    if unknown := [name for name in options if not has_option(service["engine"]["type"], name)]:
+        title, others = ENGINES[service["engine"]["type"]].title, engines_with(unknown[0])
         return [Problem(f"{path}.accelerator.{unknown[0]}", settings[unknown[0]], f"is no option of {title}.", f"Take it out, or write type: {others}.")]
     if settings["nodes"] > 1:
         why = "is for servers of one node; across_nodes says how those of several use their accelerators."

@@ -9,8 +9,8 @@ import typing as t
 
 from ...common.flags import flags_of, place_of
 from ...common.objects import Facts
-from ...releases.deployed import ENGINE_DEFAULTS, OPTIONS, SHARED, WHOLE
-from ...releases.gateways import POOL_PORTS
+from ...releases.deployed import DP_ATTENTION_FLAG, ENGINE_DEFAULTS, FULL_SUPPORT, OPTIONS
+from ...releases.gateways import MAX_POOL_PORTS
 from ...releases.vllm import number_of
 from ...schema.fields import Problem
 from .draining import drain_problems
@@ -77,7 +77,7 @@ def _engine_arguments(service: Facts, path: str) -> list[Problem]:
     if engine["type"] == "vllm" and "model" in user_flags and service["accelerator"]["nodes"] == 1:
         why = "the model is the first argument of `vllm serve` already, and versions differ in which of two they take."
         problems.append(Problem(place_of(engine["args"], "model", f"{path}.engine.args"), user_flags["model"], why, "Take it out, and write model.uri."))
-    elif engine["type"] not in WHOLE:
+    elif engine["type"] not in FULL_SUPPORT:
         again = [name for name in flags["model"] if name in user_flags]
         problems += [
             Problem(place_of(engine["args"], name, f"{path}.engine.args"), user_flags[name], "is what model.uri says.", "Take it out.") for name in again
@@ -108,7 +108,7 @@ def _parallel(service: Facts, path: str) -> list[Problem]:
             for flag in PARALLEL_FLAGS
             if flag in user_flags
         ]
-    shared = SHARED.get(service["engine"]["type"], "")
+    shared = DP_ATTENTION_FLAG.get(service["engine"]["type"], "")
     if shared in user_flags and service["accelerator"]["data"] > 1:
         why = f"is divided from the accelerators of tensor parallelism, which engines with --{shared} share."
         return [Problem(f"{path}.accelerator.data", service["accelerator"]["data"], why, "Take it out, and write --dp-size in engine.args.")]
@@ -134,10 +134,10 @@ def _parallel(service: Facts, path: str) -> list[Problem]:
 def _ports(service: Facts, path: str) -> list[Problem]:
     """More ranks with a port of their own than an InferencePool can have ports."""
     count = ranks(service)
-    if count <= POOL_PORTS:
+    if count <= MAX_POOL_PORTS:
         return []
-    why = f"has {count} ranks with a port each, and an InferencePool takes {POOL_PORTS} ports."
-    return [Problem(f"{path}.engine.args", service["engine"]["args"], why, f"Write {POOL_PORTS} ranks or fewer, and more replicas.")]
+    why = f"has {count} ranks with a port each, and an InferencePool takes {MAX_POOL_PORTS} ports."
+    return [Problem(f"{path}.engine.args", service["engine"]["args"], why, f"Write {MAX_POOL_PORTS} ranks or fewer, and more replicas.")]
 
 
 def _picker_arguments(service: Facts, path: str, user: Facts) -> list[Problem]:

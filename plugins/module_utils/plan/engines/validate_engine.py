@@ -9,7 +9,7 @@ from ...common.objects import Facts
 from ...epp.catalog.plugins import SCORER_ALIASES
 from ...epp.catalog.presets import PRESETS
 from ...epp.config.build import Built
-from ...releases.deployed import WHOLE, picker_signals
+from ...releases.deployed import FULL_SUPPORT, picker_signals
 from ...releases.engines import ENGINES, SIGNALS
 from ...releases.sglang import misfits, version_of
 from ...schema.fields import Problem
@@ -22,7 +22,7 @@ _READS = {"queue": "waiting", "load_aware": "waiting", "running_requests": "runn
 def scheduler_needs(service: Facts, path: str, built: Built) -> list[Problem]:
     """KV events, transfers of KV caches and metrics that the scheduler needs and the engine does not have."""
     engine, settings = service["engine"]["type"], service["scheduler"]
-    if engine in WHOLE:
+    if engine in FULL_SUPPORT:
         return []
     where, title = f"{path}.scheduler", ENGINES[engine].title
     requirements = {"separate prefill and decode servers": built.requires["roles"], "KV events": built.requires["vllm"]["args"]}

@@ -20,7 +20,7 @@ from ...epp.explain.summary import preset, summary
 from ...epp.rules.check import EXPERIMENTAL
 from ...releases.deployed import picker_signals
 from ...releases.engines import REQUIRED
-from ...releases.gateways import POOL_PORTS
+from ...releases.gateways import MAX_POOL_PORTS
 from ..engines.api_keys import api_key_warnings
 from ..engines.draining import picker_drain
 from ..engines.engine import block_size, engine_warnings, max_model_len, other_pair, ranks, runtime_warnings, usual_block_size
@@ -41,18 +41,20 @@ CONFIG_DIR = "/config"
 CONFIG_KEY = "config.yaml"
 PODS_SUFFIX = "-epp-pods"
 PORTS = {"health": 9003, "metrics": 9090}
-_IN_FLIGHT = {"inflight", "uncached"}
+# Data of plugins that the endpoint picker counts from its own in-flight requests.
+_IN_FLIGHT_DATA = {"inflight", "uncached"}
 
 
 def configuration(service: Facts, release: str) -> Built:
     """The EndpointPickerConfig of a service, what it requires elsewhere, and its problems.
 
-    Paths of problems are relative to the scheduler block; `server_args`, `server_env` and `epp_args` stand for the user's engine.args, engine.env
-    and scheduler.args.
+    Paths of problems are relative to the scheduler block; in them, `server_args`, `server_env` and `epp_args` stand for the user's engine.args, engine.env and
+    scheduler.args.
     """
     settings, engine = service["scheduler"], service["engine"]
+    # The plan adds this flag where a plugin needs it, unless the file has it or the release line does not: its absence in scheduler.args is no mistake.
     flag_settled = any(EXPERIMENTAL in argument for argument in settings["args"]) or release not in LINE_FLAGS[EXPERIMENTAL.lstrip("-")]
-    experimental = [] if flag_settled else [f"{EXPERIMENTAL}=true"]  # the configuration adds it where it is needed
+    experimental = [] if flag_settled else [f"{EXPERIMENTAL}=true"]
     context = {
         "engine": engine["type"],
         "model": served_name(service["model"]),
@@ -71,11 +73,11 @@ def configuration(service: Facts, release: str) -> Built:
         env = {item["name"]: item.get("value") for item in [*required["env"], *variables(engine["env"])]}
         return {"server_args": served_arguments(service, required), "server_env": env}
 
-    return build(_deciding(settings), release, context, servers)
+    return build(_decision_options(settings), release, context, servers)
 
 
-def _deciding(settings: Facts) -> Facts:
-    """The options of a scheduler block that say how the endpoint picker decides; an empty mapping or list is none."""
+def _decision_options(settings: Facts) -> Facts:
+    """The options of a scheduler block that say how the endpoint picker decides, without those that are an empty mapping or list."""
     return {key: value for key, value in known_options(settings, Findings()).items() if value not in ({}, []) or settings[key] is True}
 
 
@@ -85,17 +87,18 @@ def events_service(service: Facts) -> str:
 
 
 def pods_service(service: Facts) -> str:
-    """Name of the headless Service of the endpoint picker's pods."""
+    """Name of the headless Service of the endpoint picker's pods, for proxies that resolve its name by themselves."""
     return f"{service['name']}{PODS_SUFFIX}"
 
 
 def pool(service: Facts, gateway: Facts, proxied: bool) -> Facts:
-    """The InferencePool: pods, ports and failure mode. proxied: whether a routing sidecar listens in place of the server.
+    """The InferencePool: selector, target ports and failure mode. proxied: whether a routing sidecar listens in place of the server.
 
-    Each rank has a port for gateways that connect to any port of a pod; others connect to those of a Service.
+    With data parallelism, each rank of a server listens on a port of its own. The pool has all of them where the gateway sends requests to the pool and its
+    version is v1; elsewhere only the first one.
     """
     port = service["engine"]["port"]
-    several = gateway["connection"] == "pool" and gateway["pool_version"] == "v1" and not proxied
+    all_ranks = gateway["connection"] == "pool" and gateway["pool_version"] == "v1" and not proxied
     return {
         "name": service["name"],
         "api_version": f"{gateway['pool_group']}/{gateway['pool_version']}",
@@ -103,7 +106,7 @@ def pool(service: Facts, gateway: Facts, proxied: bool) -> Facts:
         "version": gateway["pool_version"],
         "exists": gateway["pool"],
         "selector": pool_selector(service),
-        "target_ports": [port + rank for rank in range(min(ranks(service), POOL_PORTS) if several else 1)],
+        "target_ports": [port + rank for rank in range(min(ranks(service), MAX_POOL_PORTS) if all_ranks else 1)],
         "picker": pods_service(service) if gateway["picker_by_name"] else picker_name(service, gateway),
         "failure_mode": service["scheduler"]["failure_mode"] or gateway["failure_modes"][0],
     }
@@ -120,7 +123,7 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
     namespace = scheduler_namespace(user)
     own_labels = {**labels_in(namespace, user["llm_d_namespace"], labels), **selector}
     proxy = sidecar(service, user, gateway, own_labels, selector, settings["grpc_port"])
-    pair = other_pair(service, user, release, gateway)
+    untested_pair = other_pair(service, user, release, gateway)
     draining = picker_drain(service)
     ports = {"grpc": settings["grpc_port"], "grpc-health": PORTS["health"], "metrics": PORTS["metrics"]}
     ports |= {port["name"]: port["port"] for port in required["ports"]}
@@ -159,7 +162,7 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
         "events_service": events_service(service),
         "publish_not_ready": required["publish_not_ready"],
         "config": built.text,
-        "decides": [preset(_deciding(settings)), *summary(built.document, release["name"])],
+        "decides": [preset(_decision_options(settings)), *summary(built.document, release["name"])],
         "config_dir": CONFIG_DIR,
         "config_key": CONFIG_KEY,
         "config_file": f"{CONFIG_DIR}/{CONFIG_KEY}",
@@ -178,26 +181,26 @@ def scheduler(service: Facts, user: Facts, release: Facts, gateway: Facts, label
             *runtime_warnings(service, user),
             *(stage_warnings(service) if built.requires["roles"] else []),
             *api_key_warnings(service, built.document),
-            *filter(None, [pair]),
+            *filter(None, [untested_pair]),
         ],
-        "other_pair": pair,
+        "other_pair": untested_pair,
     }
 
 
 def _counting_notes(document: Facts, release: str, replicas: int) -> list[str]:
-    """A warning of plugins that count in-flight requests, for several endpoint pickers: all are active, and each counts only its own requests."""
+    """A warning where the endpoint picker has several replicas, and plugins that count in-flight requests: each replica counts only its own."""
     plugins = parse_config(document, release).plugins
-    counting = sorted({item.type for item in plugins if item.plugin is not None and _IN_FLIGHT & set(reads(item.plugin, release, item.parameters))})
+    counting = sorted({item.type for item in plugins if item.plugin is not None and _IN_FLIGHT_DATA & set(reads(item.plugin, release, item.parameters))})
     if replicas < 2 or not counting:
         return []
     return [
-        f"scheduler.replicas is {replicas}: each of them counts only its own in-flight requests, so that to {', '.join(counting)} a saturated server looks "
-        f"{replicas} times less loaded. Write 1."
+        f"scheduler.replicas is {replicas}: each of them counts only its own in-flight requests, so that {', '.join(counting)} takes a server for about "
+        f"{replicas} times less loaded than it is. Write 1."
     ]
 
 
 def _arguments(service: Facts, user: Facts, release: Facts, gateway: Facts, required: list[str]) -> list[str]:
-    """The command line of the endpoint picker. A boolean needs its '=': Go's flag package ignores a separate `false`."""
+    """The command line of the endpoint picker; the user's flags replace ours. A boolean needs its '=': Go's flag package ignores a separate `false`."""
     own = service["scheduler"]["args"]
     ours = [
         *_server_flags(service, user, gateway),
@@ -206,7 +209,7 @@ def _arguments(service: Facts, user: Facts, release: Facts, gateway: Facts, requ
         f"--grpc-health-port={PORTS['health']}",
         f"--metrics-port={PORTS['metrics']}",
         f"--secure-serving={'true' if gateway['secure_ext_proc'] else 'false'}",
-        "--metrics-endpoint-auth=false",  # it needs cluster-wide permissions for token reviews
+        "--metrics-endpoint-auth=false",  # with true, it needs cluster-wide permissions for token reviews
         picker_flag(user),
         "--zap-encoder=json",
         f"--v={service['scheduler']['verbosity']}",
@@ -217,7 +220,7 @@ def _arguments(service: Facts, user: Facts, release: Facts, gateway: Facts, requ
 
 
 def _server_flags(service: Facts, user: Facts, gateway: Facts) -> list[str]:
-    """The flags that select the servers: those of an InferencePool, or those with the pool's labels where there is no pool."""
+    """The flags that select the servers: by their InferencePool, or by its labels where the plan has no pool."""
     if not gateway["pool"]:
         labels = label_selector(pool_selector(service))
         return [f"--endpoint-selector={labels}", f"--endpoint-target-ports={service['engine']['port']}", f"--pool-namespace={user['llm_d_namespace']}"]
@@ -230,12 +233,12 @@ def _rules(release: Facts, gateway: Facts) -> list[Facts]:
 
 
 def _environment(service: Facts, required: list[Facts]) -> list[Facts]:
-    named = {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
-    return later_wins([named, *required, *variables(service["scheduler"]["env"])])
+    pod_name = {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
+    return later_wins([pod_name, *required, *variables(service["scheduler"]["env"])])
 
 
 def _probes() -> Facts:
-    """The health service is ready only once the InferencePool has been read: the startup probe covers that time."""
+    """Probes of the health service. It is ready only once the endpoint picker has read the InferencePool: the startup probe covers this time."""
     check = {"grpc": {"port": PORTS["health"], "service": "envoy.service.ext_proc.v3.ExternalProcessor"}}
     return {
         "startup": {**check, "periodSeconds": 1, "failureThreshold": 120, "timeoutSeconds": 2},

@@ -11,7 +11,7 @@ import json
 from ...common.objects import Facts
 from ..parts.pod_spec import PROXY_READINESS, container_security
 from ..parts.tracing import collector
-from .gateway_policies import MANY, exchange
+from .gateway_policies import UNLIMITED, ext_proc_exchange
 
 PORT, READY_PORT, ADMIN_PORT = 8081, 19001, 19000
 PORTS = {"requests": PORT, "readiness of the proxy": READY_PORT, "administration of the proxy": ADMIN_PORT}
@@ -20,7 +20,7 @@ VOLUME = "proxy-config"
 _TYPE = "type.googleapis.com/envoy."
 _FILTERS = f"{_TYPE}extensions.filters.http"
 _HTTP = {"name": "envoy.filters.network.http_connection_manager"}
-_NO_LIMIT = dict.fromkeys(("max_connections", "max_pending_requests", "max_requests"), MANY)
+_NO_LIMIT = dict.fromkeys(("max_connections", "max_pending_requests", "max_requests"), UNLIMITED)
 
 
 def sidecar(service: Facts, user: Facts, gateway: Facts, labels: Facts, selector: Facts, grpc_port: int) -> Facts | None:
@@ -148,7 +148,7 @@ def _ext_proc(ext_proc: Facts) -> Facts:
             "@type": f"{_FILTERS}.ext_proc.v3.ExternalProcessor",
             "grpc_service": {"envoy_grpc": {"cluster_name": "picker"}, "timeout": "10s"},
             "status_on_error": {"code": "ServiceUnavailable"},
-            **exchange(ext_proc),
+            **ext_proc_exchange(ext_proc),
         },
     }
 

@@ -15,6 +15,7 @@ from ..parts.pod_spec import template_of
 from .device_claims import NAME as CLAIM
 
 CONTAINER = "server"
+# By field of the pod or of this container: the option that decides it.
 GOVERNED = {
     **ALIKE,
     "container.args": Governed("engine.args, or an option of engine", whole=True),
@@ -45,6 +46,7 @@ GOVERNED = {
 
 def overlays(service: Facts, role: str, path: str) -> list[Overlay]:
     """The user's additions to the servers of a role: short forms, additions for all roles, then those for this one. path: of the service in the user's file."""
+    # The additions for decode servers are those of the service itself.
     blocks = [(path, service), *([(f"{path}.{role}", service[role])] if role != "decode" else [])]
     short = {field: service[name] for name, field in SHORT_FORMS.items() if service[name]}
     return [
@@ -54,22 +56,24 @@ def overlays(service: Facts, role: str, path: str) -> list[Overlay]:
 
 
 def pod_problems(service: Facts, path: str, servers: t.Sequence[Facts]) -> list[Problem]:
-    """Additions to servers that other options govern, or that are incomplete. path: of the service in the user's file."""
+    """Problems of the user's additions to servers: other options decide the field, or a part is missing. path: of the service in the user's file."""
+    # A short form, and the same field in `pod`.
     duplicates = [(f"{path}.pod.{field}", name) for name, field in SHORT_FORMS.items() if service[name] and field in mapping(service["pod"])]
     problems = {place: refused(place, Governed(name)) for place, name in duplicates}
     for each in servers:
-        additions = overlays(service, each["role"], path)  # a worker has only fields that its leader has too
+        # The leaders of groups of several nodes stand for their workers, which have no other fields.
+        additions = overlays(service, each["role"], path)
         problems |= {problem.path: problem for problem in overlay_problems(each["ours"], additions, CONTAINER, GOVERNED)}
     return [*problems.values()]
 
 
 def pod_template(pod: Facts) -> Facts:
-    """The template of a model server, a leader, or a worker, which receives no requests."""
+    """The pod template of a model server, or of the leader or a worker of a group of several nodes. pod: as servers/server.py makes it."""
     claim = [{"name": CLAIM, "resourceClaimTemplateName": pod["device_claim"]}] if pod["device_claim"] else []
-    placed = {
+    more_spec = {
         **({"imagePullSecrets": pod["image_pull_secrets"]} if pod["image_pull_secrets"] else {}),
         "automountServiceAccountToken": False,
         "affinity": pod["affinity"],
         **({"resourceClaims": claim} if claim else {}),
     }
-    return template_of(CONTAINER, pod, {"labels": pod["labels"]}, placed)
+    return template_of(CONTAINER, pod, {"labels": pod["labels"]}, more_spec)

@@ -108,7 +108,7 @@ def test_check_mode_shows_the_files_and_writes_none(call, api, tmp_path):
 def test_an_existing_folder_is_refused_before_any_request_to_the_cluster(call, api, tmp_path, check):
     (tmp_path / "inventories/mine").mkdir(parents=True)
     done = call(cluster_inventory, check=check, host=api[0], api_key="sesame-open", name="mine")
-    assert done["failed"] and "inventories/mine is already there, and stays as it is. Choose another name (make inventory NAME=other)" in done["msg"]
+    assert done["failed"] and "inventories/mine already exists and is not changed. Choose another name (make inventory NAME=other)" in done["msg"]
     assert api[1] == [] and not list((tmp_path / "inventories/mine").iterdir())
 
 
@@ -246,4 +246,4 @@ def test_the_playbook_uses_the_kubeconfig_instead_of_the_default_inventory(api, 
     assert done.returncode == 0 and f"next: make site INVENTORY={tmp_path}/there/mine" in done.stdout, done.stdout + done.stderr
     assert file_of(tmp_path / "there/mine")["llm_d_kubeconfig"] == path
     again = plays.run(*options, KUBECONFIG=path, no_proxy="*")
-    assert again.returncode == 2 and "mine is already there, and stays as it is" in again.stdout + again.stderr
+    assert again.returncode == 2 and "mine already exists and is not changed" in again.stdout + again.stderr

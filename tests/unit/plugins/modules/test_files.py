@@ -73,6 +73,17 @@ def test_links_without_a_target(call, tmp_path):
     assert result["failed"] and "link_target" in result["msg"]
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_disk_is_reported(call, tmp_path, monkeypatch):
+    def write(path, content):
+        with open("/dev/full", "w", encoding="utf-8") as file:
+            file.write(content)
+
+    monkeypatch.setattr(files, "write", write)
+    result = call(files, files=[{"path": str(tmp_path / "a"), "content": "x"}])
+    assert result["failed"] and "Cannot write all files: No space left on device" in result["msg"]
+
+
 def test_a_folder_at_the_path_of_a_file_is_reported(call, tmp_path):
     (tmp_path / "a").mkdir()
     result = call(files, files=[{"path": str(tmp_path / "a"), "content": "x"}])

@@ -124,7 +124,7 @@ def test_all_bad_options_of_a_proof_at_once(run):
         "services[2].url: ca_path /nowhere/ca.pem",
         "services[0].url: 'a' is no address",
         "services[0].headers.x two: 'x two' is no name of a header",
-        "services[1]: give a url, the Service in front of it, or the gateway",
+        "services[1]: give url, address (the Service to send requests to), or the option gateway",
         "sticky_requests: 1 must be",
         "request_timeout: 0",
     ):

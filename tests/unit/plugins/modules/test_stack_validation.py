@@ -28,7 +28,7 @@ def target(preset, **scheduler):
         "engine": {"type": "simulator"},
         "scheduler": {"preset": preset, **scheduler},
     }
-    (routed,) = targets.routed(make_plan({"llm_d_release": "scheduler-0.7", "llm_d_model_services": [service]}))
+    (routed,) = targets.services_with_promises(make_plan({"llm_d_release": "scheduler-0.7", "llm_d_model_services": [service]}))
     return routed
 
 

@@ -95,6 +95,13 @@ def test_adapters_that_fail_to_load_are_all_reported_and_others_are_loaded(call:
     assert result["services"][0]["servers"][0]["after"] == {"chat": "/models/chat"}
 
 
+def test_an_adapter_that_cannot_be_unloaded_is_not_loaded_again(call: t.Any) -> None:
+    with serve(LoraServer(closed=True, sql="/old/sql")) as url:
+        result = call(vllm_adapters, services=wanted(SQL, urls=[url]))
+    (server,) = result["services"][0]["servers"]
+    assert [(row["adapter"], row["state"]) for row in server["adapters"]] == [("sql", "failed")] and server["after"] == {"sql": "/old/sql"}
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

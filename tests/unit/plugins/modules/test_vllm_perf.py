@@ -154,7 +154,7 @@ def test_every_kind_of_failure_counts(call):
     with serve(Server(fail=bad.get)) as url:
         result = call(vllm_perf, url=url, stages=[{"concurrency": 1, "requests": 29}], slo={"error_rate_max": 0.1, "ttft_p50_ms": 5000}, **OPTIONS)
     assert result["stages"][0]["errors"] == {"http_503": 1, "error_in_stream": 1, "truncated": 1, "empty": 1, "short": 1, "bad_event": 1, "not_streamed": 1}
-    message = "error_rate_max: 0.24138 misses at most 0.1 (1 bad_event, 1 empty, 1 "
+    message = "error_rate_max: 0.24138 misses the objective of at most 0.1 (1 bad_event, 1 empty, 1 "
     assert result["failed"] and result["verdict"] == "failed" and len(result["why"]) == 1 and message in result["msg"] and "; one of them: " in result["msg"]
 
 
@@ -196,7 +196,7 @@ def test_uncounted_tokens_of_unstreamed_answers_are_unknown(call, tmp_path):
     (stage,) = result["stages"]
     assert stage["ok"] == 5 and stage["token_source"] == {"none": 5} and stage["output_tokens_per_s"] is stage["goodput_tokens_per_s"] is None
     assert stage["goodput_share"] == 0 and stage["ntpot_ms"]["n"] == 0 and stage["requests_per_s"] > 0
-    assert result["why"] == ["concurrency 1: output_tokens_per_s_min: no value (the tokens were not counted) misses at least 0.1"]
+    assert result["why"] == ["concurrency 1: output_tokens_per_s_min: no value (the tokens were not counted) misses the objective of at least 0.1"]
     report = json.loads((tmp_path / "benchmark_report_0.json").read_text(encoding="utf-8"))
     assert list(report["results"]["request_performance"]["aggregate"]["throughput"]) == ["request_rate"]
     assert "<td>-</td>" in (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -445,9 +445,9 @@ def test_all_mistakes_at_once(call):
         ({**LOAD, "headers": {"X-Tenant": 7}}, "headers.X-Tenant: 7 is no text; write it in quotes"),
         ({**LOAD, "headers": {"X-Tenant": None}}, "headers.X-Tenant: None is no text"),
         ({**LOAD, "headers": {"Content-length": "7"}}, "headers.Content-length: this client writes it itself"),
-        ({**LOAD, "slo": {"ttft_p90_ms": True}}, "slo.ttft_p90_ms: True is no number"),
-        ({**LOAD, "goodput": {"ttft_ms": float("inf")}}, "goodput.ttft_ms: inf is no number above 0"),
-        ({**LOAD, "goodput": {"ttft_ms": True}}, "goodput.ttft_ms: True is no number above 0"),
+        ({**LOAD, "slo": {"ttft_p90_ms": True}}, "slo.ttft_p90_ms: True is not a number"),
+        ({**LOAD, "goodput": {"ttft_ms": float("inf")}}, "goodput.ttft_ms: inf is not a number above 0"),
+        ({**LOAD, "goodput": {"ttft_ms": True}}, "goodput.ttft_ms: True is not a number above 0"),
         ({**LOAD, "request_timeout": float("nan")}, "request_timeout: nan must be more than 0"),
         ({**LOAD, "pause": float("inf")}, "pause: inf must be 0 or more"),
         ({**LOAD, "baseline": "/dev/null", "baseline_max_ratio": 0}, "baseline_max_ratio: 0 must be 1 or more"),

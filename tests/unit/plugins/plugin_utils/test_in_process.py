@@ -29,6 +29,11 @@ SHOWN = """
         stages: [{rate: 1, requests: 1}]
         headers: {Authorization: "Bearer {{ 'planted' ~ '-key' }}", x-team: tiny}
       failed_when: false
+    - name: Validate
+      llm_d.inference.stack_validation:
+        services: [{name: tiny, model: tiny, url: %(url)s, headers: {Authorization: "Bearer {{ 'planted' ~ '-other' }}"}}]
+        wait: 0
+      failed_when: false
     - name: Look
       llm_d.inference.cluster_access:
         kubeconfig: %(path)s

@@ -35,7 +35,7 @@ def client(url):
 @pytest.fixture(name="send")
 def short_pauses_and_a_server(monkeypatch):
     """A server that answers with these statuses, then 200; gives a function that returns its requests."""
-    monkeypatch.delenv(patience.FOLDER, raising=False)
+    monkeypatch.delenv(patience.FOLDER_VARIABLE, raising=False)
     monkeypatch.setattr(patience, "PAUSE", 0.01)
     requests = []
 
@@ -83,7 +83,7 @@ def test_a_request_without_an_answer_ends_at_the_read_timeout(monkeypatch):
 
 
 def test_credentials_that_it_has_used_are_known_to_our_modules(monkeypatch, tmp_path):
-    monkeypatch.setenv(patience.FOLDER, str(tmp_path))
+    monkeypatch.setenv(patience.FOLDER_VARIABLE, str(tmp_path))
     statuses = [200, 401, 401]
     with serve(lambda *_request: (statuses.pop(0), {"Content-Type": JSON}, '{"kind": "X", "apiVersion": "v1"}')) as url:
         used, other = client(url).configuration, client(url).configuration

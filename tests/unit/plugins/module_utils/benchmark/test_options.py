@@ -407,7 +407,7 @@ def test_failures_count_against_objectives():
         failing["ttft_p90_ms"]["met"] and not failing["ttft_p99_ms"]["met"] and failing["ttft_p99_ms"]["found"] is None and not failing["error_rate_max"]["met"]
     )
     assert failing["requests_per_s_min"]["met"] and not failing["itl_p99_ms"]["met"] and failing["ttft_p99_ms"]["enough"]
-    assert "misses at most 150" in perf_slo.objective_line(failing["ttft_p99_ms"])
+    assert "misses the objective of at most 150" in perf_slo.objective_line(failing["ttft_p99_ms"])
 
 
 def test_an_objective_is_met_at_its_bound():
@@ -443,7 +443,7 @@ def test_all_mistakes_of_objectives_at_once():
     assert all(f"slo.{name}" in str(caught.value) for name in ("ttft_p90", "tpot_p50_ms", "goodput_min", "error_rate_max"))
     assert "ttft_p99_9_ms" not in str(caught.value).split(";")[1]
     for name, value in (("error_rate_max", 5), ("goodput_share_min", 99)):
-        with pytest.raises(ValueError, match=f"slo.{name}: {value} is no share from 0 to 1; for {value} % write {value / 100:g}"):
+        with pytest.raises(ValueError, match=f"slo.{name}: {value} is not a share from 0 to 1; for {value} % write {value / 100:g}"):
             perf_slo.rules({name: value})
     with pytest.raises(ValueError, match="slo.error_rate_max: 1 always holds; for 1 % write 0.01"):
         perf_slo.rules({"error_rate_max": 1})
@@ -592,8 +592,8 @@ def problems_of(options):
         ({**USUAL, "model": ""}, "model: the name is missing; write the one under which the server serves its model"),
         ({**USUAL, "extra_body": {"x": math.nan}}, f"extra_body: Out of range float values are not JSON compliant{NAMED}"),
         ({**USUAL, "extra_body": {"x": {1}}}, "extra_body: Object of type set is not JSON serializable"),
-        ({**USUAL, "goodput": {"e2e_ms": 0}}, "goodput.e2e_ms: 0 is no number above 0"),
-        ({**USUAL, "slo": {"ttft_p90_ms": -1}}, "slo.ttft_p90_ms: -1 is no number from 0 on"),
+        ({**USUAL, "goodput": {"e2e_ms": 0}}, "goodput.e2e_ms: 0 is not a number above 0"),
+        ({**USUAL, "slo": {"ttft_p90_ms": -1}}, "slo.ttft_p90_ms: -1 is not a number of at least 0"),
         ({**USUAL, "stages": [{"rate": 0, "seconds": 1}]}, "stages[0].rate: 0 must be more than 0"),
         ({"url": "http://a", "model": "m"}, "stages: give at least one, such as {concurrency: 64, seconds: 60}, or sweep, or search"),
         ({**SWEEP, "sweep": {"factor": 1.001, "rate": 4, "rate_max": 4}}, None),

@@ -124,7 +124,7 @@ def test_a_client_that_was_late_makes_every_run_without_objectives_invalid(stage
 def test_a_search_with_a_late_client(stages, expected):
     verdict, why = result.verdict(stages, True, True)
     assert verdict == expected and bool(why) == (expected != "passed")
-    assert expected != "failed" or "misses at most 150" in why[0]
+    assert expected != "failed" or "misses the objective of at most 150" in why[0]
 
 
 def test_figures_of_a_stage_by_hand():
@@ -148,7 +148,7 @@ def failing(failed, **kinds):
 
 def test_the_verdict_names_the_errors_behind_a_missed_error_rate():
     verdict, why = result.verdict([failing({"error_rate_max": 0.1}, timeout=1, http_503=4)], False, True)
-    assert verdict == "failed" and why == ["rate 8: error_rate_max: 0.2 misses at most 0.1 (4 http_503, 1 timeout; one of them: timeout)"]
+    assert verdict == "failed" and why == ["rate 8: error_rate_max: 0.2 misses the objective of at most 0.1 (4 http_503, 1 timeout; one of them: timeout)"]
 
 
 def test_a_run_without_a_successful_request_fails():
@@ -181,7 +181,7 @@ def test_a_miss_counts_where_the_client_was_not_too_late():
 def test_the_verdict_is_inconclusive_with_too_few_requests_for_an_objective():
     few = stage([record(number) for number in range(9)], SLO)
     assert result.verdict([in_time(SLO), few], False, True) == (
-        "inconclusive", ["rate 8: ttft_from_schedule_p90_ms: 100 meets at most 150 (too few requests for this percentile)"],
+        "inconclusive", ["rate 8: ttft_from_schedule_p90_ms: 100 meets the objective of at most 150 (too few requests for this percentile)"],
     )  # fmt: skip
     several = {"ttft_from_schedule_p90_ms": 150, "ttft_p99_ms": 150}
     assert result.verdict([stage([record()], several, rate=rate) for rate in (1.0, 2.0, 4.0)], False, True) == (

@@ -19,10 +19,10 @@ def test_worker_memory_excludes_the_memory_of_the_parent_process(tmp_path):
     held = b"x" * BIG
     (tmp_path / "perf.pyz").write_bytes(bundle.bundle())
     package = worker.__name__.rpartition(".")[0]
-    program = f"import sys; sys.path.insert(0, 'perf.pyz'); from {package} import worker; print(worker.memory())"
+    program = f"import sys; sys.path.insert(0, 'perf.pyz'); from {package} import worker; print(worker.peak_memory())"
     done = subprocess.run([sys.executable, "-I", "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert 5 < float(done.stdout) < 150 < len(held) / 2**20 < worker.memory()
+    assert 5 < float(done.stdout) < 150 < len(held) / 2**20 < worker.peak_memory()
 
 
 def test_a_worker_raises_its_open_file_limit_to_the_hard_limit():
@@ -32,7 +32,7 @@ def test_a_worker_raises_its_open_file_limit_to_the_hard_limit():
         sys.path.insert(0, {str(root_of(worker))!r})
         from {package} import worker
         resource.setrlimit(resource.RLIMIT_NOFILE, (64, 256))
-        worker.allow_connections()
+        worker.raise_open_files_limit()
         print(resource.getrlimit(resource.RLIMIT_NOFILE))
     """
     assert subprocess.run([sys.executable, "-I", "-c", program], capture_output=True, text=True, check=True).stdout == "(256, 256)\n"
@@ -49,7 +49,7 @@ def test_the_open_file_limit_is_raised_as_far_as_macos_allows(monkeypatch):
 
     monkeypatch.setattr(worker.resource, "getrlimit", lambda _which: tuple(limits))
     monkeypatch.setattr(worker.resource, "setrlimit", limit)
-    worker.allow_connections()
+    worker.raise_open_files_limit()
     assert limits == [10240, worker.resource.RLIM_INFINITY]
 
 

@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.common import text as common_text
 from ansible_collections.llm_d.inference.plugins.module_utils.common.patterns import GAP, LINE, TEXT, LinePattern, lines
 from ansible_collections.llm_d.inference.plugins.module_utils.common.text import redact
-from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis.gateway import ROUTE_CODES
+from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis.gateway import REASON_CODES
 from ansible_collections.llm_d.inference.plugins.module_utils.epp.observed import summary_from_log
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s import node_failures, pod_failures, sanitize
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.answer_messages import RESPONSES
@@ -37,7 +37,7 @@ def in_tables():
     rows = [(row[0], 0) for row in LOGS] + [(row[1], re.IGNORECASE) for row in RESPONSES] + [(row[0], re.IGNORECASE) for row in REFUSALS]
     rows += [(row[0], re.IGNORECASE) for table in (CREATE, INSPECT, INVALID, SANDBOX, VOLUMES) for row in table]
     patterns = {(part, flags) for pattern, flags in rows for part in steps(pattern)}
-    patterns |= {(pattern, 0) for pattern, _what in (*ROUTE_CODES, *REMEDIES)} | {(row[0], re.IGNORECASE) for row in node_failures._PULL}
+    patterns |= {(pattern, 0) for pattern, _what in (*REASON_CODES, *REMEDIES)} | {(row[0], re.IGNORECASE) for row in node_failures._PULL}
     patterns |= {(rf"\A(?:{pattern.pattern})\Z", re.IGNORECASE | re.DOTALL) for pattern in (sanitize._SECRET_FLAG, sanitize._SECRET_KEY)}
     return patterns | {(pattern.pattern, re.IGNORECASE) for pattern, _instead in common_text._SECRETS} | {(common_text._SEQUENCE.pattern, 0)}
 

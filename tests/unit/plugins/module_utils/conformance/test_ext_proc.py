@@ -15,14 +15,17 @@ from property_tests import examples
 
 
 def header(value: str, *options: bytes, raw: bool = True) -> bytes:
+    """A HeaderValueOption, as a field of a HeaderMutation. options: its other fields; raw: whether the value is in raw_value (3) or in value (2)."""
     return field(1, field(1, field(1, DESTINATION.title()) + field(3 if raw else 2, value)) + b"".join(options))
 
 
 def headers_response(*headers: bytes, rest: bytes = b"") -> bytes:
+    """A ProcessingResponse to request headers that sets headers. rest: its other fields."""
     return field(1, field(1, field(2, b"".join(headers)))) + rest
 
 
 @pytest.mark.parametrize(
+    # Field 2 is append. Field 3 is append_action: 1 adds the header if it is absent, 2 overwrites it, and 0, the default, is read as overwriting too.
     ("option", "keeps"),
     [(b"", False), (field(2, b""), False), (field(2, field(1, True)), True), (field(3, 1), True), (field(3, 2), False), (field(3, 0), False)],
 )
@@ -33,8 +36,9 @@ def test_a_client_header_is_kept_only_on_append_or_add_if_absent(option: bytes, 
 
 
 def test_the_destination_in_the_metadata() -> None:
-    def metadata(space: str, key: str) -> bytes:
-        return field(8, field(1, field(1, space) + field(2, field(5, field(1, field(1, key) + field(2, field(3, "1.2.3.4:5")))))))
+    def metadata(namespace: str, key: str) -> bytes:
+        """The dynamic_metadata of a ProcessingResponse: {namespace: {key: "1.2.3.4:5"}}."""
+        return field(8, field(1, field(1, namespace) + field(2, field(5, field(1, field(1, key) + field(2, field(3, "1.2.3.4:5")))))))
 
     assert read_response(headers_response(rest=metadata("envoy.lb", DESTINATION))).destination == "1.2.3.4:5"
     assert read_response(headers_response(rest=metadata("envoy", DESTINATION))).destination is None
@@ -43,6 +47,7 @@ def test_the_destination_in_the_metadata() -> None:
 
 
 def test_bodies_and_immediate_responses() -> None:
+    # Fields of a ProcessingResponse: 3 request_body, 4 response_body, 7 immediate_response; of a BodyMutation: 1 body, 3 streamed_response.
     streamed = read_response(field(3, field(1, field(3, field(3, field(1, b"abc") + field(2, True))))))
     assert (streamed.kind, streamed.body, streamed.streamed, streamed.end) == ("request_body", b"abc", True, True)
     assert not read_response(field(4, field(1, field(3, field(3, field(1, b"abc")))))).end
@@ -53,6 +58,7 @@ def test_bodies_and_immediate_responses() -> None:
 
 
 def test_the_requests_that_are_sent() -> None:
+    # Fields of a ProcessingRequest: 2 request_headers, 4 request_body, 8 metadata_context, 11 protocol_config.
     message = fields(ext_proc.headers_message("request_headers", [("a", "b")], True, ext_proc.subset_metadata(["1.2.3.4:5", "6.7.8.9:0"])))
     headers = message_of(message, 2)
     assert headers and number_of(headers, 3) == 1
@@ -61,7 +67,7 @@ def test_the_requests_that_are_sent() -> None:
     value = message_of(message_of(message_of(entry, 2) or {}, 1) or {}, 2) or {}
     assert text_of(entry, 1) == "envoy.lb.subset_hint"
     assert fields(bytes_of(value, 6))[1] == [field(3, "1.2.3.4:5"), field(3, "6.7.8.9:0")]
-    assert ext_proc.subset_metadata(None) == b"" and ext_proc.subset_metadata([]) != b"", "an empty list is not the same as none"
+    assert ext_proc.subset_metadata(None) == b"" and ext_proc.subset_metadata([]) != b"", "an empty list allows no endpoint, None allows all"
     assert 11 not in fields(ext_proc.body_message("request_body", b"x", False))
 
 

@@ -9,7 +9,7 @@ import copy
 import json
 
 import pytest
-from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis import finding, report, wanted
+from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis import finding, gateway, report, wanted
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis import pods as diagnosis_pods
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis.catalog import CATALOG
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis.snapshot import Snapshot, option
@@ -800,6 +800,40 @@ def test_an_object_that_is_missing_or_unreadable_is_reported_once():
     snap.drift = [Drift(f"Service {NAMESPACE}/{EPP}", missing=True), Drift(f"Role {NAMESPACE}/{EPP}", problem="forbidden")]
     findings = [entry for entry in report.diagnose(snap) if entry.where.endswith(f" {NAMESPACE}/{EPP}")]
     assert [(entry.code, entry.weight) for entry in findings] == [("absent", finding.MISSING), ("rights", finding.NOTE)]
+
+
+def test_each_reason_why_objects_are_unreadable_is_reported():
+    snap = healthy()
+    snap.drift = [Drift(f"Role {NAMESPACE}/{EPP}", problem="forbidden"), Drift(f"Service {NAMESPACE}/{EPP}", problem="timed out")]
+    (unread,) = [entry for entry in report.diagnose(snap) if entry.code == "rights"]
+    assert [reason for reason in ("forbidden", "timed out") if reason in " ".join(unread.evidence)] == ["forbidden", "timed out"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "codes"),
+    [
+        ({"tls": {"mode": "SIMPLE"}}, []),
+        ({"portLevelSettings": [{"port": {"number": 9002}, "tls": {"mode": "SIMPLE"}}]}, []),
+        ({"tls": {"mode": "SIMPLE"}, "portLevelSettings": [{"port": {"number": 9002}}]}, ["F11"]),
+        ({"portLevelSettings": [{"port": {"number": 9003}, "tls": {"mode": "SIMPLE"}}]}, ["F11"]),
+        ({}, ["F11"]),
+    ],
+)
+def test_tls_settings_of_the_port_of_the_endpoint_picker_replace_those_of_the_rule(policy, codes):
+    snap = healthy()
+    snap.plan["gateway"]["provider"] = "istio"
+    for service in snap.services:
+        service["scheduler"]["args"] = []
+    spec = {"host": EPP, "trafficPolicy": policy}
+    snap.objects["DestinationRule"] = [{"kind": "DestinationRule", "metadata": {"name": "epp", "namespace": NAMESPACE}, "spec": spec}]
+    assert [entry.code for entry in gateway.istio(snap)] == codes
+
+
+def test_a_policy_for_a_gateway_with_the_name_of_the_route_is_not_that_of_the_route():
+    snap = healthy()
+    (target,) = get(snap, "BackendTrafficPolicy", EPP)["spec"]["targetRefs"]
+    target["kind"] = "Gateway"
+    assert "F26" in [entry.code for entry in gateway.policies(snap)]
 
 
 def test_a_claim_that_fails_without_a_cause_is_reported():

@@ -32,7 +32,7 @@ FINAL = [*(answered(status) for status in (400, 401, 403, 404, 409, 422)), answe
 @pytest.fixture(name="warned", autouse=True)
 def warnings(monkeypatch):
     """The warnings; no folder of a run."""
-    monkeypatch.delenv(patience.FOLDER, raising=False)
+    monkeypatch.delenv(patience.FOLDER_VARIABLE, raising=False)
     messages = []
     monkeypatch.setattr(patience, "warn", messages.append)
     return messages
@@ -140,7 +140,7 @@ def test_a_run_delayed_by_many_retries_logs_a_warning_with_the_reason(warned, ti
 
 
 def test_modules_of_a_run_share_that_a_server_accepted_them(monkeypatch, tmp_path):
-    monkeypatch.setenv(patience.FOLDER, str(tmp_path))
+    monkeypatch.setenv(patience.FOLDER_VARIABLE, str(tmp_path))
     assert not Patience(SERVER).accepted
     Patience(f"{SERVER}/k8s/clusters/c-1").repeated(True, lambda: 0)
     assert Patience(SERVER).accepted and not Patience("https://other:6443").accepted
@@ -159,7 +159,7 @@ def test_an_api_server_that_answers_about_the_request_has_accepted_it(failure, a
 
 
 def test_a_folder_that_is_gone_does_no_harm(monkeypatch, tmp_path):
-    monkeypatch.setenv(patience.FOLDER, str(tmp_path / "gone"))
+    monkeypatch.setenv(patience.FOLDER_VARIABLE, str(tmp_path / "gone"))
     made, _clock = known()
     assert tried(made, itertools.repeat(REFUSED)) is REFUSED
 
@@ -224,7 +224,7 @@ def test_expired_credentials_are_distinguished_from_invalid_ones():
 
 def test_credentials_never_accepted_are_invalid_though_others_were_accepted(monkeypatch, tmp_path):
     """Several hosts of an inventory, each with an account of its own on one server."""
-    monkeypatch.setenv(patience.FOLDER, str(tmp_path))
+    monkeypatch.setenv(patience.FOLDER_VARIABLE, str(tmp_path))
     (tmp_path / "one.crt").write_text("one", encoding="utf-8")
     (tmp_path / "of-a-later-process.crt").write_text("one", encoding="utf-8")
     (tmp_path / "other.crt").write_text("other", encoding="utf-8")

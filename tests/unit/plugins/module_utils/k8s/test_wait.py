@@ -461,7 +461,7 @@ def test_a_refused_request_ends_the_wait_even_after_a_server_error(states):
         Wait(cluster(url), [Ref("v1", "Namespace", "", "llm-d")]).run(10, 1)
 
 
-@pytest.mark.parametrize(("timeout", "seconds"), [(300, patience.SILENCE), (20, 20)])
+@pytest.mark.parametrize(("timeout", "seconds"), [(300, patience.WAITING_PATIENCE), (20, 20)])
 def test_the_wait_for_an_unavailable_api_server_ends_at_its_limit(timeout, seconds):
     api = Api()
     api.table["/api/v1/namespaces/llm-d"] = lambda: (503, {})

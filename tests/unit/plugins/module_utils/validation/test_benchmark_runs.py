@@ -108,6 +108,7 @@ def test_vllm_perf_accepts_the_options_of_a_planned_benchmark():
         ({"baseline_max_ratio": 1.1}, "llm_d_benchmark.baseline_max_ratio", "nothing to compare with"),
         ({"slo": {"ttfb_p90_ms": 5}}, "llm_d_benchmark.slo.ttfb_p90_ms", "no such objective"),
         ({"slo": {"error_rate_max": 1}}, "llm_d_benchmark.slo.error_rate_max", "always holds"),
+        ({"goodput": {"e2e_ms": 0}}, "llm_d_benchmark.goodput.e2e_ms", "0 is not a number above 0. Write a number above 0."),
         ({"max_lag_share": 10}, "llm_d_benchmark.max_lag_share", "1"),
         ({"goodput": {"ttfb": 5}}, "llm_d_benchmark.goodput.ttfb", "no such bound"),
         ({"quick": True, "slo": {"error_rate_max": 0}}, "llm_d_benchmark.quick", "sends no load"),

@@ -172,12 +172,19 @@ def scaler(name, target, reason="ValidMetricFound", status="True"):
     }
 
 
+def idle(autoscaler):
+    """An autoscaler with its target scaled to zero."""
+    autoscaler["spec"]["minReplicas"] = autoscaler["status"]["currentReplicas"] = 0
+    return autoscaler
+
+
 @pytest.mark.parametrize(
     ("items", "ok", "evidence"),
     [
         ([scaler("queue", "sim-decode")], True, "queue keeps sim-decode between 2 and 8 replicas, now 4"),
         ([scaler("queue", "sim-decode", "ScalingDisabled", "False")], True, "queue keeps"),
         ([scaler("queue", "sim-decode", "FailedGetExternalMetric", "False")], False, "queue does not scale sim-decode: ScalingActive"),
+        ([idle(scaler("queue", "sim-decode"))], True, "queue keeps sim-decode between 0 and 8 replicas, now 0"),
         ([{**scaler("queue", "sim-prefill"), "status": {}}], False, "AbleToScale is not reported"),
         ([scaler("a", "sim-decode"), scaler("b", "sim-decode")], False, "sim-decode is scaled by a, b at the same time"),
     ],

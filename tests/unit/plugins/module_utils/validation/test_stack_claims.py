@@ -231,7 +231,7 @@ def test_pod_monitors_are_not_judged_while_objects_are_missing(objects):
     ("more", "ok", "evidence", "remedy"),
     [
         ({}, True, "9 of 10 requests, 90 % of first tokens within 41 ms", ""),
-        ({"verdict": "failed", "why": ["ttft_p90_ms: 812 misses at most 500"]}, False, "812 misses", "playbooks/benchmark.yml"),
+        ({"verdict": "failed", "why": ["ttft_p90_ms: 812 misses the objective of at most 500"]}, False, "812 misses", "playbooks/benchmark.yml"),
         ({"verdict": "invalid", "why": ["sent late"]}, False, "sent late", "too busy"),
         ({"verdict": "inconclusive", "why": ["too few"]}, False, "too few", "longer"),
     ],

@@ -134,7 +134,7 @@ def test_objects_with_a_claim_of_their_own(plan):
 
 
 def test_only_the_routing_validation_gets_the_promises_of_a_policy(plan):
-    llama, qwen = targets.routed(plan)
+    llama, qwen = targets.services_with_promises(plan)
     assert (llama["promises"], qwen["promises"]) == (["spread", "sticky"], ["spread", "avoid"]) and llama["plugins"]["Picker"] == ["max-score-picker"]
     made = targets.of(plan)
     assert [entry["name"] for entry in made["services"]] == ["llama-8b", "qwen"] and "promises" not in made["services"][0]

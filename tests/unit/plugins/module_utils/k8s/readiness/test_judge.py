@@ -256,7 +256,7 @@ def test_an_object_being_deleted_is_never_ready():
     assert "has 1 resource" in judge(obj).reason and not judge(obj).ready
     gateway = recorded("gateway")
     gateway["metadata"].update(deletionTimestamp="2026-11-21T09:00:00Z", finalizers=["example.com/hold"])
-    assert judge(gateway).reason == "being deleted, held by example.com/hold of the controller of example.com"
+    assert judge(gateway).reason == "being deleted, held by finalizer example.com/hold of the controller of example.com"
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_an_object_being_deleted_is_never_ready():
 def test_a_finalizer_that_blocks_deletion_is_reported_with_its_controller(finalizer, who, remedy):
     item = {"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "t", "deletionTimestamp": "2026-11-21T09:00:00Z", "finalizers": [finalizer]}}
     verdict = judge(item)
-    assert f"held by {finalizer} of " in verdict.reason and who in verdict.reason and remedy in verdict.remedy
+    assert f"held by finalizer {finalizer} of " in verdict.reason and who in verdict.reason and remedy in verdict.remedy
 
 
 def test_a_node_that_joins_is_ready_when_its_taint_is_gone():

@@ -16,25 +16,26 @@ Facts = dict[str, t.Any]
 CHARTS = {key: f"/charts/{key}" for key in VARIABLES["llm_d_charts"].options or {}}
 OPENSHIFT = {"llm_d_platform": "openshift"}
 _CA = {"name": "ca"}
-_SIM: Facts = {"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}
-TABLE: list[tuple[str, Facts, Facts, str, str]] = [
-    ("google elsewhere", {"provider": "gke"}, {}, "llm_d_gateway.provider", "llm_d_platform is 'kubernetes'. Write 'llm_d_platform: gke'"),
-    ("openshift elsewhere", {"provider": "openshift"}, {}, "llm_d_gateway.provider", "Write 'llm_d_platform: openshift'"),
-    ("a chart of istiod that is none", {"provider": "istio"}, {"llm_d_charts": {"istio": "istiod"}}, "llm_d_charts.istio", "a folder, an archive (.tgz)"),
+SERVICE: Facts = {"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}
+# (test id, llm_d_gateway, other variables, path of the problem, a part of its text).
+MISTAKES: list[tuple[str, Facts, Facts, str, str]] = [
+    ("gke on another platform", {"provider": "gke"}, {}, "llm_d_gateway.provider", "llm_d_platform is 'kubernetes'. Write 'llm_d_platform: gke'"),
+    ("openshift on another platform", {"provider": "openshift"}, {}, "llm_d_gateway.provider", "Write 'llm_d_platform: openshift'"),
+    ("an istiod chart that is only a name", {"provider": "istio"}, {"llm_d_charts": {"istio": "istiod"}}, "llm_d_charts.istio", "a folder, an archive (.tgz)"),
     ("an old istio", {"provider": "istio", "version": "1.27.3"}, {}, "llm_d_gateway.version", "istio 1.27.3 is too old"),
-    ("a version of google's", {"provider": "gke", "version": "1.0.0"}, {"llm_d_platform": "gke"}, "llm_d_gateway.version", "no version of its own"),
+    ("a version of gke, which has none", {"provider": "gke", "version": "1.0.0"}, {"llm_d_platform": "gke"}, "llm_d_gateway.version", "no version of its own"),
     ("kgateway 2.3", {"provider": "kgateway", "version": "2.3.0"}, {}, "llm_d_gateway.version", "Write 'provider: agentgateway'"),
     ("kgateway 2.2.0", {"provider": "kgateway", "version": "2.2.0"}, {}, "llm_d_gateway.version", "Write 2.2.1."),
-    ("kgateway's envoy", {"provider": "kgateway", "version": "2.2.1", "class_name": "kgateway"}, {}, "llm_d_gateway.version", "Write 2.1.2"),
-    ("kgateway's proxy", {"provider": "kgateway"}, {"llm_d_image_registry": "mirror:5000"}, "llm_d_images.proxy", "Write mirror:5000/agentgateway:tag with"),
-    ("kgateway's agent", {"provider": "kgateway", "version": "2.1.2"}, {}, "llm_d_gateway.version", "Write 2.2.1, or 'class_name: kgateway'"),
-    ("a global class", {"provider": "gke", "class_name": "gke-l7-gxlb"}, {"llm_d_platform": "gke"}, "llm_d_gateway.class_name", "or gke-l7-rilb"),
-    ("a google node port", {"provider": "gke", "service_type": "NodePort"}, {"llm_d_platform": "gke"}, "llm_d_gateway.service_type", "gke-l7-rilb"),
+    ("kgateway 2.2 as envoy", {"provider": "kgateway", "version": "2.2.1", "class_name": "kgateway"}, {}, "llm_d_gateway.version", "Write 2.1.2"),
+    ("kgateway mirrored", {"provider": "kgateway"}, {"llm_d_image_registry": "mirror:5000"}, "llm_d_images.proxy", "Write mirror:5000/agentgateway:tag with"),
+    ("kgateway 2.1 as agentgateway", {"provider": "kgateway", "version": "2.1.2"}, {}, "llm_d_gateway.version", "Write 2.2.1, or 'class_name: kgateway'"),
+    ("a global class of gke", {"provider": "gke", "class_name": "gke-l7-gxlb"}, {"llm_d_platform": "gke"}, "llm_d_gateway.class_name", "or gke-l7-rilb"),
+    ("a node port on gke", {"provider": "gke", "service_type": "NodePort"}, {"llm_d_platform": "gke"}, "llm_d_gateway.service_type", "gke-l7-rilb"),
     ("istio's class on openshift", {"provider": "openshift", "class_name": "istio"}, OPENSHIFT, "llm_d_gateway.class_name", "openshift-default"),
-    ("nobody's gateway", {"provider": "none"}, {}, "llm_d_gateway.name", "Write the name of your Gateway"),
-    ("envoy and a pool", {"connection": "pool"}, {}, "llm_d_gateway.connection", "which uses 'ext_proc'"),
-    ("agentgateway by hand", {"provider": "agentgateway", "connection": "ext_proc"}, {}, "llm_d_gateway.connection", "which uses 'pool'"),
-    ("a stranger by hand", {"provider": "none", "name": "x", "connection": "ext_proc"}, {}, "llm_d_gateway.connection", "'connection: pool'"),
+    ("provider none without a name", {"provider": "none"}, {}, "llm_d_gateway.name", "Write the name of your Gateway"),
+    ("envoy gateway with a pool", {"connection": "pool"}, {}, "llm_d_gateway.connection", "which uses 'ext_proc'"),
+    ("agentgateway with ext_proc", {"provider": "agentgateway", "connection": "ext_proc"}, {}, "llm_d_gateway.connection", "which uses 'pool'"),
+    ("provider none with ext_proc", {"provider": "none", "name": "x", "connection": "ext_proc"}, {}, "llm_d_gateway.connection", "'connection: pool'"),
     (
         "agentgateway without tls",
         {"provider": "agentgateway", "picker_tls": False},
@@ -42,35 +43,35 @@ TABLE: list[tuple[str, Facts, Facts, str, str]] = [
         "llm_d_gateway.picker_tls",
         "always calls the endpoint picker over TLS",
     ),
-    ("an old pool for istio", {"provider": "istio", "pool_version": "v1alpha2"}, {}, "llm_d_gateway.pool_version", "v1 is what it reads"),
+    ("v1alpha2 pools with istio", {"provider": "istio", "pool_version": "v1alpha2"}, {}, "llm_d_gateway.pool_version", "v1 is what it reads"),
     (
-        "an old pool of a new line",
+        "v1alpha2 pools with a new release line",
         {"provider": "openshift", "pool_version": "v1alpha2"},
         {**OPENSHIFT, "llm_d_release": "router-0.10"},
         "llm_d_release",
         "Write scheduler-0.7",
     ),
-    ("no certificate", {"listener": {"protocol": "HTTPS"}}, {}, "llm_d_gateway.listener.tls_secret", "kubernetes.io/tls"),
-    ("a certificate unused", {"listener": {"tls_secret": "x"}}, {}, "llm_d_gateway.listener.protocol", "Write HTTPS"),
+    ("HTTPS without a certificate", {"listener": {"protocol": "HTTPS"}}, {}, "llm_d_gateway.listener.tls_secret", "kubernetes.io/tls"),
+    ("a certificate without HTTPS", {"listener": {"tls_secret": "x"}}, {}, "llm_d_gateway.listener.protocol", "Write HTTPS"),
     ("an issuer without a host", {"certificate_issuer": _CA, "listener": {"protocol": "HTTPS"}}, {}, "llm_d_gateway.listener.hostname", "issues a certificate"),
     (
-        "an issuer for a Secret elsewhere",
+        "an issuer for a Secret in another namespace",
         {"certificate_issuer": _CA, "listener": {"protocol": "HTTPS", "hostname": "a.example.com", "tls_secret": "x", "tls_secret_namespace": "certificates"}},
         {},
         "llm_d_gateway.listener.tls_secret_namespace",
         "the Gateway's own namespace. Take it out.",
     ),
-    ("an issuer for no listener", {"certificate_issuer": _CA}, {}, "llm_d_gateway.certificate_issuer", "no listener speaks HTTPS"),
+    ("an issuer without an HTTPS listener", {"certificate_issuer": _CA}, {}, "llm_d_gateway.certificate_issuer", "no listener speaks HTTPS"),
     (
-        "an issuer for a Gateway of others",
+        "an issuer for a Gateway that is not created",
         {"certificate_issuer": _CA, "create": False, "listener": {"protocol": "HTTPS", "hostname": "a.example.com"}},
         {},
         "llm_d_gateway.certificate_issuer",
         "this file creates none",
     ),
-    ("an issuer of no kind", {"certificate_issuer": {"name": "ca", "kind": "CA"}}, {}, "llm_d_gateway.certificate_issuer.kind", "ClusterIssuer"),
-    ("one name twice", {"listeners": [{"port": 81}]}, {}, "llm_d_gateway.listeners[0].name", "llm_d_gateway.listener has it already"),
-    ("one port twice", {"listeners": [{"name": "b"}]}, {}, "llm_d_gateway.listeners[0].port", "llm_d_gateway.listener has it already"),
+    ("an issuer of an unknown kind", {"certificate_issuer": {"name": "ca", "kind": "CA"}}, {}, "llm_d_gateway.certificate_issuer.kind", "ClusterIssuer"),
+    ("two listeners with one name", {"listeners": [{"port": 81}]}, {}, "llm_d_gateway.listeners[0].name", "llm_d_gateway.listener has it already"),
+    ("two listeners on one port", {"listeners": [{"name": "b"}]}, {}, "llm_d_gateway.listeners[0].port", "llm_d_gateway.listener has it already"),
     (
         "two protocols on one port",
         {"listeners": [{"name": "b", "hostname": "b.example.com", "protocol": "HTTPS", "tls_secret": "x"}]},
@@ -78,95 +79,95 @@ TABLE: list[tuple[str, Facts, Facts, str, str]] = [
         "llm_d_gateway.listeners[0].protocol",
         "llm_d_gateway.listener speaks HTTP on port 80, and a port speaks one protocol. Write HTTP, or another port.",
     ),
-    ("a host name that is none", {"listener": {"hostname": "https://chat"}}, {}, "llm_d_gateway.listener.hostname", "chat.example.com"),
+    ("a URL as a host name", {"listener": {"hostname": "https://chat"}}, {}, "llm_d_gateway.listener.hostname", "chat.example.com"),
     (
         "a host that no listener answers to",
         {"listener": {"hostname": "*.example.com"}, "listeners": [{"name": "b", "port": 81, "hostname": "llm.example.org"}]},
-        {"llm_d_model_services": [{**_SIM, "route": {"hostnames": ["chat.example.com", "example.com"]}}]},
+        {"llm_d_model_services": [{**SERVICE, "route": {"hostnames": ["chat.example.com", "example.com"]}}]},
         "llm_d_model_services[0].route.hostnames[1]",
         "no listener of the gateway answers to 'example.com'. Write a host of *.example.com or llm.example.org",
     ),
-    ("a gateway of no gateway", {"provider": "standalone", "name": "x"}, {}, "llm_d_gateway.name", "there is no Gateway"),
+    ("a gateway name with standalone", {"provider": "standalone", "name": "x"}, {}, "llm_d_gateway.name", "there is no Gateway"),
     (
-        "tls of no gateway",
+        "tls with standalone",
         {"provider": "standalone", "listener": {"protocol": "HTTPS", "tls_secret": "x"}},
         {},
         "llm_d_gateway.listener.protocol",
         "Write HTTP",
     ),
     (
-        "a path of no gateway",
+        "a route path with standalone",
         {"provider": "standalone"},
         {"llm_d_model_services": [{"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simulator"}, "route": {"path": "/a"}}]},
         "llm_d_model_services[0].route.path",
         "an address of its own",
     ),
-    ("a Route elsewhere", {"openshift_route": {"enabled": True}}, {}, "llm_d_gateway.openshift_route.enabled", "there are no Routes on 'kubernetes'"),
+    ("a Route on another platform", {"openshift_route": {"enabled": True}}, {}, "llm_d_gateway.openshift_route.enabled", "there are no Routes on 'kubernetes'"),
     (
-        "edge of https",
+        "edge termination with an HTTPS listener",
         {"provider": "openshift", "listener": {"protocol": "HTTPS", "tls_secret": "x"}, "openshift_route": {"enabled": True, "termination": "edge"}},
         OPENSHIFT,
         "llm_d_gateway.openshift_route.termination",
         "Write passthrough",
     ),
     (
-        "a Route of another host",
+        "a Route with another host than the listener",
         {"provider": "openshift", "listener": {"hostname": "a.example.com"}, "openshift_route": {"enabled": True, "hostname": "b.example.com"}},
         OPENSHIFT,
         "llm_d_gateway.openshift_route.hostname",
         "answers to: a.example.com. Write a.example.com",
     ),
     (
-        "a Route without a host",
+        "a Route without a host, with a wildcard listener",
         {"provider": "openshift", "listener": {"hostname": "*.example.com"}, "openshift_route": {"enabled": True}},
         OPENSHIFT,
         "llm_d_gateway.openshift_route.hostname",
         "is missing, and '*.example.com' of the listener is no single host name, which a Route has. Write one, such as chat.example.com.",
     ),
     (
-        "a Route of all hosts",
+        "a Route with a wildcard host",
         {"provider": "openshift", "openshift_route": {"enabled": True, "hostname": "*.example.com"}},
         OPENSHIFT,
         "llm_d_gateway.openshift_route.hostname",
         "'*.example.com' is no single host name, which a Route has. Write one, such as chat.example.com.",
     ),
     (
-        "a Route of a host that no service has",
+        "a Route with a host that no service has",
         {"provider": "openshift", "listener": {"hostname": "*.example.com"}, "openshift_route": {"enabled": True, "hostname": "b.example.com"}},
-        {**OPENSHIFT, "llm_d_model_services": [{**_SIM, "route": {"hostnames": ["a.example.com"]}}]},
+        {**OPENSHIFT, "llm_d_model_services": [{**SERVICE, "route": {"hostnames": ["a.example.com"]}}]},
         "llm_d_gateway.openshift_route.hostname",
         "no model service answers to 'b.example.com'. Write a host of a.example.com",
     ),
     (
-        "a Route of any host over services with hosts",
+        "a Route without a host, with services that have hosts",
         {"provider": "openshift", "openshift_route": {"enabled": True}},
-        {**OPENSHIFT, "llm_d_model_services": [{**_SIM, "route": {"hostnames": ["a.example.com", "b.example.com"]}}]},
+        {**OPENSHIFT, "llm_d_model_services": [{**SERVICE, "route": {"hostnames": ["a.example.com", "b.example.com"]}}]},
         "llm_d_gateway.openshift_route.hostname",
         "OpenShift would choose one, and each model service has its own hostnames. Write a host of a.example.com or b.example.com",
     ),
     (
-        "headers without a route",
+        "route headers with standalone",
         {"provider": "standalone"},
         {"llm_d_model_services": [{"name": "a", "model": {"served_name": "m"}, "engine": {"type": "simulator"}, "route": {"headers": {"a": "b"}}}]},
         "llm_d_model_services[0].route.headers",
         "has an address of its own",
     ),
-    ("limits nobody reads", {"provider": "envoy_ai_gateway", "traffic": {}}, {}, "llm_d_gateway.traffic", "is for envoy_gateway"),
+    ("traffic limits that the provider ignores", {"provider": "envoy_ai_gateway", "traffic": {}}, {}, "llm_d_gateway.traffic", "is for envoy_gateway"),
     (
-        "a session twice",
+        "a session by cookie and by header",
         {"provider": "istio", "connection": "ext_proc", "traffic": {"session_cookie": "a", "session_header": "b"}},
         {},
         "llm_d_gateway.traffic.session_header",
         "Take out one of the two",
     ),
     (
-        "routes beside pools",
+        "routes in another namespace than the pools",
         {"provider": "envoy_ai_gateway", "routes_namespace": "routes"},
         {},
         "llm_d_gateway.routes_namespace",
         "no Gateway would accept the pools",
     ),
-    ("envoy gateway before its extension", {"provider": "envoy_ai_gateway", "version": "1.8.0"}, {}, "llm_d_gateway.version", "Write 1.8.1 or newer"),
+    ("envoy gateway too old for its extension", {"provider": "envoy_ai_gateway", "version": "1.8.0"}, {}, "llm_d_gateway.version", "Write 1.8.1 or newer"),
     (
         "a digest for the AI gateway",
         {"provider": "envoy_ai_gateway"},
@@ -174,7 +175,7 @@ TABLE: list[tuple[str, Facts, Facts, str, str]] = [
         "llm_d_images.ai_gateway",
         "tag",
     ),
-    ("a pool and a policy", {"provider": "envoy_ai_gateway", "connection": "ext_proc"}, {}, "llm_d_gateway.connection", "which uses 'pool'"),
+    ("envoy AI gateway with ext_proc", {"provider": "envoy_ai_gateway", "connection": "ext_proc"}, {}, "llm_d_gateway.connection", "which uses 'pool'"),
     (
         "a digest for agentgateway",
         {"provider": "agentgateway"},
@@ -192,11 +193,11 @@ TABLE: list[tuple[str, Facts, Facts, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("gateway", "variables", "path", "words"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
-def test_a_mistake_names_its_place_and_what_to_write(gateway: Facts, variables: Facts, path: str, words: str) -> None:
-    mistakes = problems({"llm_d_charts": CHARTS, "llm_d_gateway": gateway, **variables})
-    assert [problem.path for problem in mistakes] == [path], [str(problem) for problem in mistakes]
-    assert words in str(mistakes[0])
+@pytest.mark.parametrize(("gateway", "variables", "path", "text"), [row[1:] for row in MISTAKES], ids=[row[0] for row in MISTAKES])
+def test_a_mistake_names_its_place_and_what_to_write(gateway: Facts, variables: Facts, path: str, text: str) -> None:
+    reported = problems({"llm_d_charts": CHARTS, "llm_d_gateway": gateway, **variables})
+    assert [problem.path for problem in reported] == [path], [str(problem) for problem in reported]
+    assert text in str(reported[0])
 
 
 @pytest.mark.parametrize("provider", GATEWAY_PROVIDERS)
@@ -206,8 +207,10 @@ def test_every_provider_can_be_planned(provider: str) -> None:
     name = "mine" if provider == "none" else None
     planned = plan({"llm_d_charts": CHARTS, "llm_d_platform": platform, "llm_d_gateway": {"provider": provider, "name": name}})["gateway"]
     assert planned["provider"] == provider and planned["install"] is bool(facts["charts"])
-    extended = ["envoy-ai-gateway-system"] if provider == "envoy_ai_gateway" else []
-    assert [chart["namespace"] for chart in planned["charts"]] == extended + [facts["namespace"]] * (len(facts["charts"]) - len(extended))
+    extension_namespaces = ["envoy-ai-gateway-system"] if provider == "envoy_ai_gateway" else []
+    assert [chart["namespace"] for chart in planned["charts"]] == extension_namespaces + [facts["namespace"]] * (
+        len(facts["charts"]) - len(extension_namespaces)
+    )
 
 
 @pytest.mark.parametrize("platform", ["openshift", "gke"])
@@ -244,19 +247,19 @@ def test_the_istio_chart_enables_inference_pools_and_sets_platform_and_image() -
     base, istiod = planned["gateway"]["charts"]
     assert istiod["values"]["pilot"]["env"] == {"ENABLE_GATEWAY_API_INFERENCE_EXTENSION": "true"}
     assert istiod["values"]["pilot"]["image"] == "mirror:5000/istio/pilot:1.30.8" and istiod["values"]["global"]["platform"] == "openshift"
-    assert "enableCRDTemplates" not in base["values"]["base"], "without templates the chart writes every definition as it is"
+    assert "enableCRDTemplates" not in base["values"]["base"], "with the value false the chart installs every CRD"
 
 
 def test_a_gateway_class_taken_over_by_another_controller_stays_own() -> None:
-    """kgateway's agentgateway and agentgateway itself have one name: the new one serves every Gateway of the class."""
+    """Provider agentgateway and the agentgateway class of provider kgateway have one Helm release, so the new chart serves every Gateway of the class."""
     user = {"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "agentgateway"}}
     planned = plan(user)
     assert planned["record"]["releases"] == [["agentgateway-system", "agentgateway"]]
-    back = plan({**user, "llm_d_gateway": {"provider": "kgateway"}})
-    assert back["record"]["releases"] == planned["record"]["releases"], "the new one has replaced it"
-    away = plan({**user, "llm_d_gateway": {"provider": "kgateway", "class_name": "kgateway"}})
-    assert away["record"]["releases"] == [["kgateway-system", "kgateway"]]
-    rows = [row for row in away["record"]["controllers"] if row["release_name"] == "agentgateway"]
+    same_class = plan({**user, "llm_d_gateway": {"provider": "kgateway"}})
+    assert same_class["record"]["releases"] == planned["record"]["releases"], "the chart of kgateway replaces that of agentgateway"
+    other_class = plan({**user, "llm_d_gateway": {"provider": "kgateway", "class_name": "kgateway"}})
+    assert other_class["record"]["releases"] == [["kgateway-system", "kgateway"]]
+    rows = [row for row in other_class["record"]["controllers"] if row["release_name"] == "agentgateway"]
     assert [(row["namespace"], row["name"], list(row["classes"])) for row in rows] == [
         ("agentgateway-system", "agentgateway.dev/agentgateway", ["agentgateway"])
     ]
@@ -264,16 +267,16 @@ def test_a_gateway_class_taken_over_by_another_controller_stays_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "release", "version", "probe", "image", "namespace"),
+    ("class_name", "release", "version", "probe", "image", "namespace"),
     [
         (None, "agentgateway", "2.2.1", "agentgatewayparameters.agentgateway.dev", "cr.agentgateway.dev/controller:v2.2.1", "agentgateway-system"),
         ("kgateway", "kgateway", "2.1.2", "gatewayparameters.gateway.kgateway.dev", "cr.kgateway.dev/kgateway-dev/kgateway:v2.1.2", "kgateway-system"),
     ],
 )
 def test_each_gateway_class_of_kgateway_is_installed_from_its_own_chart(
-    name: str | None, release: str, version: str, probe: str, image: str, namespace: str
+    class_name: str | None, release: str, version: str, probe: str, image: str, namespace: str
 ) -> None:
-    planned = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "kgateway", "class_name": name}})
+    planned = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "kgateway", "class_name": class_name}})
     chart = planned["gateway"]["chart"]
     assert (chart["release_name"], chart["version"], planned["gateway"]["controller"]) == (
         release,
@@ -285,8 +288,9 @@ def test_each_gateway_class_of_kgateway_is_installed_from_its_own_chart(
     assert (bundle["version"], bundle["probe"]) == (version, probe)
     assert all(f"/v{version}/" in source and probe.partition(".")[2] in source for source in bundle["sources"])
     assert planned["record"]["releases"] == [[namespace, release]]
-    other = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "istio"}})["record"]
-    assert (namespace, release) in {(row["namespace"], row["release_name"]) for row in other["controllers"]} and [namespace, release] not in other["releases"]
+    istio_record = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": "istio"}})["record"]
+    assert (namespace, release) in {(row["namespace"], row["release_name"]) for row in istio_record["controllers"]}
+    assert [namespace, release] not in istio_record["releases"]
 
 
 @pytest.mark.parametrize(
@@ -314,16 +318,16 @@ def test_charts_of_upstream_are_installed_by_default() -> None:
 
 
 @pytest.mark.parametrize(
-    ("provider", "version", "tag", "images"),
+    ("provider", "version", "chart_version", "images"),
     [
         ("istio", "1.30.1", "1.30.1", ["docker.io/istio/pilot:1.30.1", "docker.io/istio/proxyv2:1.30.1"]),
         ("agentgateway", "1.5.0", "v1.5.0", ["cr.agentgateway.dev/controller:v1.5.0", "cr.agentgateway.dev/agentgateway:v1.5.0"]),
         ("envoy_gateway", "1.8.0", "v1.8.0", ["docker.io/envoyproxy/gateway:v1.8.0", "docker.io/envoyproxy/envoy:distroless-v1.39.6"]),
     ],
 )
-def test_gateway_images_and_chart_have_the_version_of_the_option(provider: str, version: str, tag: str, images: list[str]) -> None:
+def test_gateway_images_and_chart_have_the_version_of_the_option(provider: str, version: str, chart_version: str, images: list[str]) -> None:
     planned = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": provider, "version": version}})
-    assert set(images) <= set(needed(planned)["images"]) and planned["gateway"]["chart"]["version"] == tag
+    assert set(images) <= set(needed(planned)["images"]) and planned["gateway"]["chart"]["version"] == chart_version
     assert [planned["gateway"]["controller_image"], planned["gateway"]["proxy_image"]] == images
 
 
@@ -341,9 +345,9 @@ def test_the_agentgateway_image_is_split_into_registry_repository_and_tag() -> N
     assert image == {"registry": "mirror:5000/x", "repository": "agentgateway", "tag": "v1.7.0"}
 
 
-@pytest.mark.parametrize(("text", "whole"), [("0s", 0), ("90s", 90), ("1h30m", 5400), ("1ms", 1), ("1500ms", 2)])
-def test_durations(text: str, whole: int) -> None:
-    assert seconds(text) == whole
+@pytest.mark.parametrize(("text", "whole_seconds"), [("0s", 0), ("90s", 90), ("1h30m", 5400), ("1ms", 1), ("1500ms", 2)])
+def test_durations(text: str, whole_seconds: int) -> None:
+    assert seconds(text) == whole_seconds
 
 
 def test_versions_are_compared_as_numbers() -> None:
@@ -351,16 +355,16 @@ def test_versions_are_compared_as_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("listener", "route"),
+    ("listener_hostname", "route_hostname"),
     [(None, "chat.example.com"), ("*.example.com", "a.b.example.com"), ("chat.example.com", "*.example.com"), ("*.b.example.com", "*.example.com")],
 )
-def test_a_host_that_a_listener_answers_to_is_planned(listener: str | None, route: str) -> None:
-    service = {**_SIM, "route": {"hostnames": [route]}}
-    assert not problems({"llm_d_charts": CHARTS, "llm_d_gateway": {"listener": {"hostname": listener}}, "llm_d_model_services": [service]})
+def test_a_host_that_a_listener_answers_to_is_planned(listener_hostname: str | None, route_hostname: str) -> None:
+    service = {**SERVICE, "route": {"hostnames": [route_hostname]}}
+    assert not problems({"llm_d_charts": CHARTS, "llm_d_gateway": {"listener": {"hostname": listener_hostname}}, "llm_d_model_services": [service]})
 
 
 @pytest.mark.parametrize(
-    ("gateway", "route", "hosts", "published"),
+    ("gateway", "openshift_route", "service_hostnames", "hostname"),
     [
         ({"listener": {"hostname": "a.example.com"}}, {}, [[]], "a.example.com"),
         ({"listener": {"hostname": "a.example.com"}, "create": False, "name": "theirs"}, {}, [[]], "a.example.com"),
@@ -372,7 +376,9 @@ def test_a_host_that_a_listener_answers_to_is_planned(listener: str | None, rout
         ({}, {}, [], None),
     ],
 )
-def test_a_route_of_a_host_that_is_answered_is_planned(gateway: Facts, route: Facts, hosts: list[list[str]], published: str | None) -> None:
-    services = [{**_SIM, "name": f"s{number}", "route": {"hostnames": each}} for number, each in enumerate(hosts)]
-    given = {"provider": "openshift", **gateway, "openshift_route": {"enabled": True, **route}}
-    assert plan({**OPENSHIFT, "llm_d_gateway": given, "llm_d_model_services": services})["gateway"]["openshift_route"]["hostname"] == published
+def test_a_route_of_a_host_that_is_answered_is_planned(
+    gateway: Facts, openshift_route: Facts, service_hostnames: list[list[str]], hostname: str | None
+) -> None:
+    services = [{**SERVICE, "name": f"s{number}", "route": {"hostnames": each}} for number, each in enumerate(service_hostnames)]
+    settings = {"provider": "openshift", **gateway, "openshift_route": {"enabled": True, **openshift_route}}
+    assert plan({**OPENSHIFT, "llm_d_gateway": settings, "llm_d_model_services": services})["gateway"]["openshift_route"]["hostname"] == hostname

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
-from ansible_collections.llm_d.inference.plugins.module_utils.releases.deployed import ENGINE_DEFAULTS, OPTIONS, has, with_option
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.deployed import ENGINE_DEFAULTS, OPTIONS, engines_with, has_option
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.lines import RELEASES
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.vllm import options as vllm_options
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.vllm_flags import VERSIONS as VLLM_VERSIONS
@@ -435,5 +435,5 @@ def test_alerts_and_autoscalers_use_metrics_that_the_engine_exports() -> None:
 
 def test_every_option_belongs_to_an_engine_and_all_have_model_and_port() -> None:
     for name, facts in ENGINE_DEFAULTS.items():
-        assert {*facts["flags"], *facts["file"]} <= set(OPTIONS) and has(name, "model") and has(name, "port")
-    assert with_option("data") == "vllm or sglang" and all(with_option(option) for option in OPTIONS)
+        assert {*facts["flags"], *facts["file"]} <= set(OPTIONS) and has_option(name, "model") and has_option(name, "port")
+    assert engines_with("data") == "vllm or sglang" and all(engines_with(option) for option in OPTIONS)
