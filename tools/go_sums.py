@@ -2,12 +2,14 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write the go.sum of the local cluster's programs, which all groups share by links: the lines that their builds and tests need.
+"""Write roles/local_cluster/files/go/go.sum, with the lines that the builds and tests of the local cluster's programs need.
+
+A group is a folder next to that file with a go.mod; its go.sum is a link to the shared one. After a change of a go.mod, run
 
     python tools/go_sums.py
 
-after a change of a go.mod. `go mod tidy` writes the lines of one group, and three times as many, for the tests of third-party modules. Modules that are not in
-the module cache are downloaded, and checked against Go's checksum database where that is reachable.
+`go mod tidy` does not replace this: it writes the lines of one group only, and three times as many, since it includes the tests of third-party modules. Modules
+that are not in the module cache are downloaded, and checked against Go's checksum database if that is reachable.
 """
 
 from __future__ import annotations
@@ -20,37 +22,37 @@ import tempfile
 from pathlib import Path
 
 GROUPS = Path(__file__).resolve().parent.parent / "roles/local_cluster/files/go"
-LOCK = "go.sum"
-PROCESSORS = ("amd64", "arm64")
+GO_SUM = "go.sum"
+ARCHITECTURES = ("amd64", "arm64")
 ENVIRONMENT = {"GOOS": "linux", "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=mod"}
 
 
 def main() -> int:
-    old = set((GROUPS / LOCK).read_text(encoding="utf-8").splitlines())
+    old = set((GROUPS / GO_SUM).read_text(encoding="utf-8").splitlines())
     merged: set[str] = set()
-    for lock in sorted(GROUPS.glob(f"*/{LOCK}")):
-        lines = needed(lock.parent)
-        print(f"{lock.parent.name}: {len(lines)} lines")
+    for go_sum in sorted(GROUPS.glob(f"*/{GO_SUM}")):
+        lines = needed(go_sum.parent)
+        print(f"{go_sum.parent.name}: {len(lines)} lines")
         merged |= lines
-    (GROUPS / LOCK).write_text("".join(f"{line}\n" for line in sorted(merged)), encoding="utf-8")
+    (GROUPS / GO_SUM).write_text("".join(f"{line}\n" for line in sorted(merged)), encoding="utf-8")
     print(f"{len(merged)} lines, {len(merged - old)} of them new; {len(old - merged)} removed")
     return 0
 
 
 def needed(group: Path) -> set[str]:
-    """The lines that Go writes when it loads all packages of a group."""
+    """The lines that Go writes into an empty go.sum when it loads all packages of a group and of their tests, for all architectures."""
     lines: set[str] = set()
-    for processor in PROCESSORS:
+    for architecture in ARCHITECTURES:
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder, group.name)
-            shutil.copytree(group, copy, ignore=shutil.ignore_patterns(LOCK))
-            # Go fails for a pattern without packages.
+            shutil.copytree(group, copy, ignore=shutil.ignore_patterns(GO_SUM))
+            # `go list` fails for a pattern that matches no package.
             tools = ["tool"] if "\ntool " in (copy / "go.mod").read_text(encoding="utf-8") else []
             own = ["-test", "./..."] if list(copy.rglob("*.go")) else []
             for packages in filter(None, (tools, own)):
-                environment = {**os.environ, **ENVIRONMENT, "GOARCH": processor}
+                environment = {**os.environ, **ENVIRONMENT, "GOARCH": architecture}
                 subprocess.run(["go", "list", "-deps", *packages], cwd=copy, env=environment, check=True, stdout=subprocess.DEVNULL)
-            lines |= set((copy / LOCK).read_text(encoding="utf-8").splitlines())
+            lines |= set((copy / GO_SUM).read_text(encoding="utf-8").splitlines())
     return lines
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The objects that each inventory renders, so that a reviewer sees the effect of a change on a cluster: tests/golden/manifests/<inventory>.yml."""
+"""The golden files tests/golden/manifests/<inventory>.yml: the objects that each inventory renders. Their diff shows what a change does to a cluster."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Dumper(yaml.SafeDumper):
 
 
 class _BlockDumper(Dumper):
-    """Writes strings of several lines as blocks."""
+    """Writes strings of several lines as block scalars."""
 
 
 _BlockDumper.add_representer(str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None))
@@ -46,7 +46,7 @@ def names() -> list[str]:
 
 
 def user_file(name: str) -> Facts:
-    """The variables of an inventory. Variables of role local_cluster, which `local` names, are replaced by their defaults."""
+    """The variables of an inventory. References to variables of the role local_cluster (inventory `local` has them) are replaced by its defaults."""
     variables: Facts = {}
     defaults = yaml.safe_load((ROOT / "roles/local_cluster/defaults/main.yml").read_text(encoding="utf-8"))
     for path in sorted((ROOT / f"inventories/{name}/group_vars/all").glob("*.yml")):
@@ -65,7 +65,7 @@ def case(name: str) -> tuple[Facts, list[Facts]]:
 
 
 def generated() -> dict[Path, str]:
-    """The text of each golden file."""
+    """The text of each golden file, without the values of Secrets."""
     texts = {}
     for name in names():
         document = {"apiVersion": "v1", "kind": "List", "items": [hide_secret_values(item) for item in case(name)[1]]}

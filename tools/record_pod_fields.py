@@ -5,7 +5,8 @@
 
     python tools/record_pod_fields.py 1.29.6 1.37.2
 
-downloads the Go module of each version (about 15 MB), whose API description names the merge key of each list. Nothing is built or run.
+downloads the Go module k8s.io/kubernetes of each version (about 15 MB) and reads its OpenAPI document, which names the merge key of each list. Nothing is built
+or run.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ import typing as t
 from pathlib import Path
 
 DATA = Path(__file__).resolve().parent.parent / "plugins/module_utils/releases/pod_fields.py"
-DESCRIPTION, ROOT = "api/openapi-spec/swagger.json", "io.k8s.api.core.v1.PodTemplateSpec"
-# Definitions without fields.
+OPENAPI, ROOT = "api/openapi-spec/swagger.json", "io.k8s.api.core.v1.PodTemplateSpec"
+# Definitions without fields, and the type that is recorded for them.
 SCALARS = {"Quantity": "quantity", "IntOrString": "int-or-string", "Time": "string", "FieldsV1": "object"}
-WIDTH = 152
+WIDTH = 152  # of a line in the data file, in characters
 Facts = dict[str, t.Any]
 Fields = dict[str, dict[str, str]]  # definition, field, type
 
@@ -31,23 +32,23 @@ def main() -> int:
     if len(sys.argv) != 3:
         raise SystemExit("name the oldest and the newest version, such as 1.29.6 and 1.37.2")
     oldest, newest = sys.argv[1:]
-    old, new = (recorded(description(version)) for version in (oldest, newest))
+    old, new = (pod_template_fields(api_definitions(version)) for version in (oldest, newest))
     DATA.write_text(data_file({oldest: old, newest: new}), encoding="utf-8")
     print("\n".join(f"{version}: {sum(map(len, fields.values()))} fields" for version, fields in ((oldest, old), (newest, new))))
     return 0
 
 
-def description(version: str) -> Facts:
-    """The definitions of the API of a version."""
+def api_definitions(version: str) -> Facts:
+    """The OpenAPI definitions of a Kubernetes version, by their full names."""
     with tempfile.TemporaryDirectory() as folder:
         command = ["go", "mod", "download", "-json", f"k8s.io/kubernetes@v{version}"]
         done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
-    definitions: Facts = json.loads((Path(json.loads(done.stdout)["Dir"]) / DESCRIPTION).read_text(encoding="utf-8"))["definitions"]
+    definitions: Facts = json.loads((Path(json.loads(done.stdout)["Dir"]) / OPENAPI).read_text(encoding="utf-8"))["definitions"]
     return definitions
 
 
-def recorded(definitions: Facts) -> Fields:
-    """The fields of a pod template and of all that it holds."""
+def pod_template_fields(definitions: Facts) -> Fields:
+    """The fields of a pod template and of all definitions that it refers to, directly or not."""
     result: Fields = {}
     pending = [ROOT]
     while pending:
@@ -57,8 +58,8 @@ def recorded(definitions: Facts) -> Fields:
         required = definitions[name].get("required", [])
         fields = definitions[name]["properties"]
         result[short(name)] = {key: kind(field) + ("!" if key in required else "") for key, field in fields.items()}
-        places = [place for field in fields.values() for place in (field, field.get("items", {}), field.get("additionalProperties", {}))]
-        pending += [place["$ref"].rpartition("/")[2] for place in places if "$ref" in place]
+        types = [each for field in fields.values() for each in (field, field.get("items", {}), field.get("additionalProperties", {}))]
+        pending += [each["$ref"].rpartition("/")[2] for each in types if "$ref" in each]
     return result
 
 
@@ -75,6 +76,7 @@ def kind(field: Facts) -> str:
 
 
 def short(name: str) -> str:
+    """The name of a definition without its package: PodSpec of io.k8s.api.core.v1.PodSpec."""
     return name.rpartition(".")[2]
 
 
@@ -84,8 +86,9 @@ def data_file(versions: dict[str, Fields]) -> str:
     lines = []
     for name in sorted({*old, *new}):
         fields = {**old.get(name, {}), **new.get(name, {})}
-        ages = {key: "" if name not in old or name not in new or key in old[name] and key in new[name] else "<" if key in old[name] else ">" for key in fields}
-        text = " ".join(f"{key}={fields[key]}{ages[key]}" for key in sorted(fields))
+        # No field has a mark if only one version has the whole definition: the fields that refer to it have one.
+        marks = {key: "" if name not in old or name not in new or key in old[name] and key in new[name] else "<" if key in old[name] else ">" for key in fields}
+        text = " ".join(f"{key}={fields[key]}{marks[key]}" for key in sorted(fields))
         lines.append(f'    "{name}": """\n' + "\n".join(textwrap.wrap(text, WIDTH, break_on_hyphens=False, break_long_words=False)) + '\n""",')
     return HEAD.format(oldest=oldest, newest=newest) + "\n".join(lines) + "\n}\n"
 

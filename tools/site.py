@@ -2,7 +2,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Build the site of the documentation: tools/site.py FOLDER, a new folder. `make docs` installs what it needs.
+"""Build the site of the documentation: tools/site.py FOLDER. What the folder holds is deleted before. `make docs` installs what this program needs.
 
 Its pages are README.md, docs/*.md, the reference that antsibull-docs writes of modules, roles, filters and lookups, and reports with pictures that headless
 Chromium takes. Needs no network.
@@ -25,7 +25,7 @@ from tools.public_plugins import PUBLIC
 
 ROOT = Path(__file__).resolve().parent.parent
 COLLECTION = "llm_d.inference"
-# The pages by the part of the site, in the order of its menu.
+# The pages by the parts of the menu, in their order.
 PARTS = {
     "Start": ("your-cluster", "local-cluster", "openshift", "gke", "awx", "jobs"),
     "Deploy": (
@@ -47,8 +47,9 @@ OTHERS = {
     "Roles": [f"{name}_role" for name in ROLES],
     "Filters, lookups and callbacks": ["scorer_config_filter", "plan_lookup", "summary_callback", "fleet_callback", "environment_variables"],
 }
-_PUBLIC = "What you use in playbooks of your own. Options and results change in a major release only, and are deprecated before that."
-_INTERNAL = "These belong to the roles. Their options and results may change in any release."
+_ABOUT_PUBLIC = "What you use in playbooks of your own. Options and results change in a major release only, and are deprecated before that."
+_ABOUT_INTERNAL = "These belong to the roles. Their options and results may change in any release."
+# A relative link in Markdown: "](", target.
 _LINK = re.compile(r"(\]\()(?!https?:|mailto:|#)([^)#\s]+)")
 
 
@@ -68,13 +69,13 @@ def assemble(folder: Path) -> None:
 
 
 def _linked(page: Path, repository: str) -> str:
-    """The text of a page, with its links as they are in the site."""
+    """The text of a page, with links that are correct in the site."""
     home = ROOT if page.name in ("index.md", "contributing.md") else ROOT / "docs"
     return _LINK.sub(lambda match: match[1] + _target(match[2], home, repository), page.read_text(encoding="utf-8"))
 
 
 def _target(link: str, home: Path, repository: str) -> str:
-    """Where a link of a document leads in the site: to a page, to the reference of a role, or into the repository."""
+    """The target in the site of a link in a document of the folder `home`: a page, the reference of a role, or a URL of the repository."""
     path = (home / link).resolve().relative_to(ROOT)
     if path.parent == Path("docs") and path.suffix in (".md", ".json"):
         return path.name
@@ -88,7 +89,7 @@ def _target(link: str, home: Path, repository: str) -> str:
 
 
 def reference(folder: Path) -> None:
-    """The pages of modules, roles, filters and lookups. Raises CalledProcessError."""
+    """Write the pages of modules, roles, filters and lookups, with a page of contents, into a new folder. Raises CalledProcessError."""
     folder.mkdir(mode=0o750)
     command = ["antsibull-docs", "collection", "--use-current", "--squash-hierarchy", "--fail-on-error", "--dest-dir", str(folder), COLLECTION]
     subprocess.run(command, check=True)
@@ -97,14 +98,15 @@ def reference(folder: Path) -> None:
         page.write_text(page.read_text(encoding="utf-8").replace(".. contents::\n   :local:\n   :depth: 1\n", ""), encoding="utf-8")
     pages = {path.stem for path in folder.glob("*.rst")}
     shown = {**{group: [f"{name}_module" for name in names] for group, names in PUBLIC.items()}, **OTHERS}
-    parts = [f"# Modules, roles and plugins\n\n{_PUBLIC}\n"]
+    parts = [f"# Modules, roles and plugins\n\n{_ABOUT_PUBLIC}\n"]
     parts += [f"## {group}\n\n{_contents(sorted(names))}" for group, names in shown.items()]
-    inner = sorted(pages - {name for names in shown.values() for name in names})
+    internal = sorted(pages - {name for names in shown.values() for name in names})
     (folder / "index.md").write_text("\n".join([*parts, f"## Internal\n\n{_contents(['internal'])}"]), encoding="utf-8")
-    (folder / "internal.md").write_text(f"# Internal modules, roles and plugins\n\n{_INTERNAL}\n\n{_contents(inner)}", encoding="utf-8")
+    (folder / "internal.md").write_text(f"# Internal modules, roles and plugins\n\n{_ABOUT_INTERNAL}\n\n{_contents(internal)}", encoding="utf-8")
 
 
 def _contents(pages: list[str]) -> str:
+    """The links to these pages, as Sphinx builds them."""
     listed = "\n".join(pages)
     return f"```{{toctree}}\n:maxdepth: 1\n\n{listed}\n```\n"
 
@@ -112,7 +114,10 @@ def _contents(pages: list[str]) -> str:
 def main() -> None:
     """Build the site into the folder of the command line."""
     out = Path(sys.argv[1]).resolve()
-    shutil.rmtree(out, ignore_errors=True)
+    if out.exists() and not (out / "source/index.md").is_file():
+        raise SystemExit(f"{out} exists and holds no site: name another folder")
+    if out.exists():
+        shutil.rmtree(out)
     out.mkdir(parents=True)
     assemble(out / "source")
     reference(out / "source/reference")

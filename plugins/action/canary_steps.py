@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Computes the steps of a canary on the controller."""
+"""Computes the steps of a canary on the control node."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..plugin_utils.role_options import given
 
 
 class ActionModule(ActionBase):
-    """The plan and the objects of each step, and of the user's file."""
+    """Returns the plan and the changed objects of each step, and of the state before them, which the user's file describes."""
 
     _requires_connection = False
     _supports_check_mode = True
@@ -32,27 +32,28 @@ class ActionModule(ActionBase):
         user, problems = read(task_vars or {}, self._templar.template)
         if problems:
             return {**result, "failed": True, "msg": spelled(explain(problems))}
-        own, option_problems = given("canary", task_vars or {}, self._templar.template)
-        if option_problems:
-            return {**result, "failed": True, "msg": explain(option_problems, WHAT)}
+        role_options, role_option_problems = given("canary", task_vars or {}, self._templar.template)
+        if role_option_problems:
+            return {**result, "failed": True, "msg": explain(role_option_problems, WHAT)}
         try:
-            made = canary(user, {name: own[name] if blank(value) else value for name, value in plain(options).items()})
+            made = canary(user, {name: role_options[name] if blank(value) else value for name, value in plain(options).items()})
         except Mistakes as mistakes:
             return {**result, "failed": True, "msg": spelled(str(mistakes))}
-        everything = [[item for item in definitions(step["plan"]) if item["kind"] in KINDS] for step in (made["before"], *made["steps"])]
-        moving = [number for number, versions in enumerate(zip(*everything, strict=True)) if any(item != versions[0] for item in versions)]
+        # The objects of all states, in the same order; only those that differ between states are returned.
+        objects_by_state = [[item for item in definitions(step["plan"]) if item["kind"] in KINDS] for step in (made["before"], *made["steps"])]
+        changing = [index for index, versions in enumerate(zip(*objects_by_state, strict=True)) if any(item != versions[0] for item in versions)]
         before, *steps = (
-            {**step, "objects": [items[number] for number in moving]} for step, items in zip([made["before"], *made["steps"]], everything, strict=True)
+            {**step, "objects": [items[index] for index in changing]} for step, items in zip([made["before"], *made["steps"]], objects_by_state, strict=True)
         )
         plan = before["plan"]
-        # As with role_facts, callbacks do not show it.
+        # Plans may contain an API key, so callbacks do not show the result; role_facts does the same.
         return {
             **result,
             **interpreter_facts(self, task_vars or {}),
             **made,
             "changed": False,
             "_ansible_no_log": True,
-            "options": own,
+            "options": role_options,
             "before": before,
             "steps": steps,
             "state": plan["state"],

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Apply the Secrets of the user's values, which are read here and are no argument of any task."""
+"""Apply the Secrets with values of the user's file. The values are read here, so that they are not arguments of a task, which callbacks could show."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from .cluster_objects import ActionModule as ClusterObjects
 
 
 class ActionModule(ClusterObjects):
-    """cluster_objects with definitions that are made here."""
+    """Like cluster_objects, with definitions made from the variables of the host."""
 
     def run(self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         """Fail with the problems of the user's file, or apply the Secrets."""
         result = ActionBase.run(self, tmp, task_vars)
         foreign = {"foreign": {"type": "str", "choices": ["refuse", "take"], "default": "refuse"}}
+        # Arguments for the connection pass unchecked; those of cluster_objects, which are set below, are refused.
         _checked, given = self.validate_argument_spec(argument_spec={**{name: {"type": "raw"} for name in self._task.args if name not in OPTIONS}, **foreign})
         user, problems = read(task_vars or {}, self._templar.template)
         try:

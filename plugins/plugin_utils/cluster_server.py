@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The API server that a kubeconfig of the control node names. Only its text is read: no credential plugin runs, and no request is sent."""
+"""The API server that a kubeconfig on the control node names. The file is only parsed: no credential plugin runs, and no request is sent."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def server(kubeconfig: str | None, context: str | None, environment: t.Mapping[str, str]) -> str:
-    """The URL of the API server that modules of this collection reach with these options; empty where it is not known."""
-    return _shown(text(_cluster(kubeconfig, context, environment).get("server")))
+    """The URL, without credentials, of the API server that modules of this collection reach with these options; empty where it is not known."""
+    return _without_credentials(text(_cluster(kubeconfig, context, environment).get("server")))
 
 
 def identity(kubeconfig: str | None, context: str | None, environment: t.Mapping[str, str]) -> tuple[str, ...]:
     """A value that is equal for equal clusters: the URL, and the settings by which one URL may lead to several clusters; empty where it is not known."""
     cluster = _cluster(kubeconfig, context, environment)
-    url = _shown(text(cluster.get("server")))
+    url = _without_credentials(text(cluster.get("server")))
     return (url, text(cluster.get("proxy-url")), text(cluster.get("tls-server-name"))) if url else ()
 
 
@@ -51,15 +51,15 @@ def folder(url: str) -> str:
     return re.sub(r"[^A-Za-z0-9.-]+", "_", parts.netloc.rpartition("@")[2] + parts.path).strip("_.")
 
 
-def _shown(url: str) -> str:
-    """A URL as reports may show it: without a password."""
-    scheme, mark, rest = url.rstrip("/").rpartition("//")
+def _without_credentials(url: str) -> str:
+    """A URL without user and password, as reports may show it."""
+    scheme, mark, rest = url.rstrip("/").partition("//") if "//" in url else ("", "", url.rstrip("/"))
     place, slash, path = rest.partition("/")
     return f"{scheme}{mark}{place.rpartition('@')[2]}{slash}{path}"
 
 
 def _named(files: t.Sequence[Facts], key: str, name: str) -> Facts:
-    """An entry of several kubeconfigs: the first one counts, as for kubectl."""
+    """The entry of that name in the list `key` of several kubeconfigs: that of the first file which has one, as in kubectl; empty without one."""
     return next((each for file in files for each in dicts(file.get(key)) if name and each.get("name") == name), {})
 
 
@@ -75,7 +75,7 @@ def _read(path: str) -> Facts:
 
 @functools.lru_cache(maxsize=64)
 def _parsed(path: str, _time: int, _size: int) -> Facts:
-    """The content, read once for each state of the file, since a run makes its plan in every role. Raises OSError."""
+    """The content of a kubeconfig, cached until its modification time or size changes, since every role of a run plans again. Raises OSError."""
     try:
         return mapping(yaml.load(Path(path).read_text(encoding="utf-8"), Loader=_Loader))
     except (yaml.YAMLError, UnicodeError):

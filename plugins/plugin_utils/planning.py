@@ -47,14 +47,16 @@ TEMPLATES = (
     "model_service/templates/servers.yml.j2",
 )
 PROMPTS = "model_service/templates/prompts.yml.j2"
+# The variables that say where a host deploys; two hosts with equal values would deploy over each other.
 _PLACE = ("llm_d_kubeconfig", "llm_d_context", "llm_d_namespace", "llm_d_instance", "llm_d_name_suffix", "llm_d_scope")
-_TAKEN = (".", "..", "benchmark", "calibrate", "compare", "conformance", "diagnose", "export", "fleet", "mirror", "performance")
-_HERE = ("localhost", "127.0.0.1", "::1")
+# Names of folders that runs write into the folder of artifacts, so that no host or instance can have them.
+_RESERVED = (".", "..", "benchmark", "calibrate", "compare", "conformance", "diagnose", "export", "fleet", "mirror", "performance")
+_LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 _PATHS = ("llm_d_artifacts_dir", "llm_d_kubeconfig")
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_MARK = "\u2063value "
-_HEAD = ("apiVersion", "kind", "metadata")
-_VALUES = " values"  # no template can name it
+_PLACEHOLDER = "\u2063value "  # followed by an index of _Values.kept; the invisible U+2063 distinguishes it from the text of templates
+_OBJECT_KEYS = ("apiVersion", "kind", "metadata")
+_VALUES = " values"  # the variable with the _Values of a rendering; no template can read a name with a space
 
 
 def read(variables: t.Mapping[str, t.Any], template: Template) -> tuple[Facts, list[Problem]]:
@@ -77,7 +79,7 @@ def read(variables: t.Mapping[str, t.Any], template: Template) -> tuple[Facts, l
 
 
 def _unanswered(name: str, value: t.Any) -> bool:
-    """Whether the value is an empty text for a variable that is a text and has no default, so that leaving it out can mean one thing only."""
+    """Whether an empty text means that the variable is not set: it is a string without a default. Other empty texts are values, or mistakes."""
     field = VARIABLES.get(name)
     return field is not None and field.type == "str" and field.default is None and blank(value)
 
@@ -90,7 +92,8 @@ def _left_out(value: t.Any) -> bool:
 def _folder(variables: t.Mapping[str, t.Any], user: Facts) -> str:
     """The subfolder of the folder of artifacts that separates the results of a cluster and an instance from others.
 
-    In a folder that the file names it is "" for one cluster and the default instance. The default folder is shared by all inventories of a working directory.
+    Where the user sets llm_d_artifacts_dir, it is "" for a single host with the default instance. The default folder is shared by all inventories of a
+    working directory, so there the subfolder also names the cluster.
     """
     default = VARIABLES["llm_d_instance"].default
     instance = f"{user.get('llm_d_instance') or default}{user.get('llm_d_name_suffix') or ''}"
@@ -101,14 +104,14 @@ def _folder(variables: t.Mapping[str, t.Any], user: Facts) -> str:
 
 
 def _cluster_folder(variables: t.Mapping[str, t.Any], user: Facts) -> str:
-    if _is_here(variables):
+    if _is_local(variables):
         return cluster_server.folder(_server(user))
     return _file_name(str(variables["inventory_hostname"]))
 
 
-def _is_here(variables: t.Mapping[str, t.Any]) -> bool:
-    """Whether the cluster is reached from the control node, whose kubeconfig names it."""
-    return variables.get("ansible_connection") == "local" or variables.get("inventory_hostname", _HERE[0]) in _HERE
+def _is_local(variables: t.Mapping[str, t.Any]) -> bool:
+    """Whether the tasks of this host run on the control node, so that a kubeconfig there names the cluster."""
+    return variables.get("ansible_connection") == "local" or variables.get("inventory_hostname", _LOCAL_HOSTS[0]) in _LOCAL_HOSTS
 
 
 def _server(user: Facts) -> str:
@@ -118,8 +121,8 @@ def _server(user: Facts) -> str:
 
 def cluster_name(variables: t.Mapping[str, t.Any], user: Facts) -> str:
     """The name of the cluster in reports: the URL of its API server, the name of its host among several, or both; empty where neither is known."""
-    server, host = _server(user) if _is_here(variables) else "", str(variables.get("inventory_hostname", ""))
-    named = host if len(fleet(variables)) > 1 or not _is_here(variables) else ""
+    server, host = _server(user) if _is_local(variables) else "", str(variables.get("inventory_hostname", ""))
+    named = host if len(fleet(variables)) > 1 or not _is_local(variables) else ""
     return f"{named} ({server})" if named and server else named or server
 
 
@@ -129,13 +132,13 @@ def host_folder(variables: t.Mapping[str, t.Any]) -> str:
 
 
 def fleet_folder(variables: t.Mapping[str, t.Any], user: Facts) -> str:
-    """The folder of the page for all hosts, beside theirs. user: as `read` returns it."""
+    """The folder of the report on all hosts, next to the folders of the hosts. user: as `read` returns it."""
     return os.path.join(str(user["llm_d_artifacts_dir"]).removesuffix(_folder(variables, user)), "fleet")
 
 
 def _file_name(name: str) -> str:
     """A unique file name for each name, so that no two hosts or instances share a folder, and none has the name of a folder of results."""
-    return name.replace("%", "%25").replace(os.sep, "%2F") + ("%" if name in _TAKEN else "")
+    return name.replace("%", "%25").replace(os.sep, "%2F") + ("%" if name in _RESERVED else "")
 
 
 def fleet(variables: t.Mapping[str, t.Any]) -> list[str]:
@@ -154,7 +157,8 @@ def same_place(variables: t.Mapping[str, t.Any]) -> list[Problem]:
 
 
 def _place(variables: t.Mapping[str, t.Any], host: str) -> tuple[str, ...]:
-    """Where a host deploys, as far as its variables say it; () where they cannot be evaluated, or where the host has a kubeconfig of its own."""
+    """Where a host deploys, as far as its variables say it; () where they cannot be evaluated, or where tasks run on the host, with a kubeconfig that
+    cannot be read here."""
     try:
         facts = variables["hostvars"][host]
         if facts.get("ansible_connection") != "local":
@@ -186,8 +190,8 @@ def render(template: str | Path, plan: t.Mapping[str, t.Any]) -> list[Facts]:
     objects = [values.place(document) for document in yaml.load_all(text, Loader=_Loader) if document]
     if values.placed != len(values.kept):
         raise ValueError(f"{path.name}: to_json has to be the whole value of a key or list item; {len(values.kept) - values.placed} of its uses are not.")
-    for item in [each for each in objects if each.keys() >= set(_HEAD)]:
-        item["metadata"] = marked({key: item[key] for key in _HEAD}, plan["record"])
+    for item in [each for each in objects if each.keys() >= set(_OBJECT_KEYS)]:
+        item["metadata"] = marked({key: item[key] for key in _OBJECT_KEYS}, plan["record"])
     return objects
 
 
@@ -197,7 +201,7 @@ def definitions(plan: t.Mapping[str, t.Any]) -> list[Facts]:
 
 
 def with_secrets(plan: t.Mapping[str, t.Any], made: list[Facts] | None = None) -> list[Facts]:
-    """Definitions of these objects, `made` where they are rendered already, and of the Secrets, those of the user's values without the values."""
+    """`definitions` of a plan, with all Secrets; those of the user's values are without the values. made: the definitions, if rendered already."""
     return [*(definitions(plan) if made is None else made), *plan["secrets"]["present"], *render(ROLES / PROMPTS, plan)]
 
 
@@ -238,7 +242,7 @@ def _to_json(context: Context, value: t.Any) -> str:
 
 
 class _Values:
-    """Values that a template prints with to_json bypass the text: writing them as YAML and reading them again would be most of the work."""
+    """Values that a template prints with to_json. The rendered text has placeholders for them: to write and parse them as YAML would be most of the work."""
 
     def __init__(self) -> None:
         self.kept: list[t.Any] = []
@@ -247,7 +251,7 @@ class _Values:
     def keep(self, value: t.Any) -> str:
         """A short placeholder for the value."""
         self.kept.append(value)
-        return f'"{_MARK}{len(self.kept) - 1}"'
+        return f'"{_PLACEHOLDER}{len(self.kept) - 1}"'
 
     def place(self, node: t.Any) -> t.Any:
         """The structure with each placeholder replaced by its value."""
@@ -255,9 +259,9 @@ class _Values:
             return {key: self.place(item) for key, item in node.items()}
         if isinstance(node, list):
             return [self.place(item) for item in node]
-        if isinstance(node, str) and node.startswith(_MARK):
+        if isinstance(node, str) and node.startswith(_PLACEHOLDER):
             self.placed += 1
-            return self.kept[int(node[len(_MARK) :])]
+            return self.kept[int(node[len(_PLACEHOLDER) :])]
         return node
 
 
@@ -285,9 +289,9 @@ def _failed(value: t.Any, path: str, error: Exception) -> Problem:
 
 
 def _absolute(name: str, value: t.Any) -> t.Any:
-    """Paths of the user's file are relative to the working directory of ansible-playbook."""
+    """The value with its path made absolute, where the variable holds one. Paths are relative to the working directory of ansible-playbook."""
     if name in _PATHS and isinstance(value, str) and value:
         return os.path.abspath(os.path.expanduser(value))
     if name == "llm_d_benchmark" and isinstance(value, dict) and isinstance(value.get("baseline"), str):
-        return {**value, "baseline": _absolute(_PATHS[0], value["baseline"])}
+        return {**value, "baseline": _absolute(_PATHS[0], value["baseline"])}  # as for any variable that is a path
     return value

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Temporary files and processes of a worker. None of them outlives the run by more than a moment, however it ends.
+"""Temporary files and processes of a worker, the process that Ansible forks for a task. They do not outlast the run by long, however it ends.
 
 A worker keeps its temporary files in one folder, which it removes when it ends. A worker that is killed removes nothing, so its process id is part of
 the folder's name, and the next run removes the folders of processes that no longer exist.
@@ -25,10 +25,10 @@ import typing as t
 from pathlib import Path
 
 PREFIX = "llm_d-"
-WAKE = signal.SIGURG  # which interrupts what the main thread waits in, and does nothing to a process without a handler for it
-SLOWEST = 2.0  # seconds after the end of a run in which the last of its workers ends
-_DESCRIPTORS = 1 << 16  # more than a process opens
-_OURS = re.compile(re.escape(PREFIX) + r"(\d+)-")
+WAKE = signal.SIGURG  # sent to the main thread to interrupt a blocking call; ignored by a process that has no handler for it
+SLOWEST = 2.0  # seconds after the end of a run within which the last of its workers has ended
+_DESCRIPTORS = 1 << 16  # higher than any file descriptor that a process has open
+_FOLDER_NAME = re.compile(re.escape(PREFIX) + r"(\d+)-")
 
 
 def folder() -> str:
@@ -48,7 +48,7 @@ def remove_orphans() -> list[str]:
     """Remove the folders of processes that no longer exist; returns their paths."""
     removed = []
     for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        named = _OURS.match(path.name)
+        named = _FOLDER_NAME.match(path.name)
         try:
             if named and path.lstat().st_uid == os.getuid() and not _alive(int(named.group(1))):
                 shutil.rmtree(path)
@@ -73,8 +73,8 @@ def end_with_the_run() -> None:
     """In a worker: end it, and what it has started, within a second of the end of the run it works for.
 
     A worker has a session of its own, so a signal that kills the run does not reach it: it would go on waiting, or changing things, during the next run.
-    A signal that Ansible sends to the worker may be taken by any of its threads. Python runs its handler in the main thread only, and does not wake that
-    from the call it waits in: the thread that is started here does.
+    The kernel may deliver a signal for the worker to any of its threads, but Python runs handlers in the main thread only, which may be in a blocking call.
+    The thread that is started here interrupts that call.
     """
     parent = multiprocessing.parent_process()
     if parent is not None:
@@ -97,21 +97,22 @@ def _end_with(parent: int | None, reader: int) -> None:
 
 
 def until_the_run_ends(every: float, work: t.Callable[[], object], end: t.Callable[[], object]) -> int:
-    """From a worker: start a process that calls `work` every `every` seconds until the run is over, and then `end`. Its id; 0 outside of a worker.
+    """From a worker: start a process that calls `work` every `every` seconds until the run is over, and then `end`. Returns its id; 0 outside of a
+    worker.
 
-    It has no session, terminal or open file of the run: what waits for their end, such as ansible-runner, does not wait for this process.
+    It shares no session, terminal or open file with the run: what waits for their end, such as ansible-runner, does not wait for this process.
     """
     parent = multiprocessing.parent_process()
-    end_with_the_run()  # that of the worker: the new process would take its parent for another run
+    end_with_the_run()  # called before the fork, for the worker: called by the new process, it would watch the wrong parent
     if parent is None or (made := os.fork()):
         return 0 if parent is None else made
     try:
         os.setsid()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
-        nothing = os.open(os.devnull, os.O_RDWR)
+        devnull = os.open(os.devnull, os.O_RDWR)
         for descriptor in (0, 1, 2):
-            os.dup2(nothing, descriptor)
+            os.dup2(devnull, descriptor)
         os.closerange(3, _DESCRIPTORS)
         while not _is_over(t.cast(int, parent.pid), every):
             with contextlib.suppress(Exception):
@@ -122,17 +123,17 @@ def until_the_run_ends(every: float, work: t.Callable[[], object], end: t.Callab
         os._exit(0)
 
 
-def _is_over(process: int, seconds: float) -> bool:
-    """Whether a process ends within these seconds."""
+def _is_over(pid: int, seconds: float) -> bool:
+    """Wait up to `seconds` for a process to end; returns whether it has."""
     try:
-        descriptor = os.pidfd_open(process)
+        descriptor = os.pidfd_open(pid)
     except ProcessLookupError:
         return True
-    except (AttributeError, OSError):  # not on this system
-        late = time.monotonic() + seconds
-        while _alive(process) and time.monotonic() < late:
+    except (AttributeError, OSError):  # the system has no pidfd_open
+        deadline = time.monotonic() + seconds
+        while _alive(pid) and time.monotonic() < deadline:
             time.sleep(1)
-        return not _alive(process)
+        return not _alive(pid)
     try:
         return bool(select.select([descriptor], [], [], seconds)[0])
     finally:

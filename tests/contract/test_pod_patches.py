@@ -239,7 +239,7 @@ def test_definitions_are_read() -> None:
     new = json.loads(json.dumps(old))
     del new["io.k8s.Spec"]["properties"]["gone"]
     new["io.k8s.Part"]["properties"]["added"] = {"type": "boolean"}
-    text = TOOL["data_file"]({version: TOOL["recorded"](definitions) for version, definitions in (("1", old), ("2", new))})
+    text = TOOL["data_file"]({version: TOOL["pod_template_fields"](definitions) for version, definitions in (("1", old), ("2", new))})
     assert 'OLDEST, NEWEST = "1", "2"' in text
     assert '"Spec": """\ngone=[string]< limits={quantity} parts=[Part]name! port=int-or-string\n"""' in text
     assert '"Part": """\nadded=boolean> name=string of=object\n"""' in text and '"PodTemplateSpec": """\nspec=Spec\n"""' in text
@@ -248,5 +248,5 @@ def test_definitions_are_read() -> None:
 @pytest.mark.rest  # downloads two versions of Kubernetes
 @pytest.mark.timeout(600)
 def test_the_recorded_pod_fields_equal_those_of_the_kubernetes_versions() -> None:
-    versions = {version: TOOL["recorded"](TOOL["description"](version)) for version in (pod_fields.OLDEST, pod_fields.NEWEST)}
+    versions = {version: TOOL["pod_template_fields"](TOOL["api_definitions"](version)) for version in (pod_fields.OLDEST, pod_fields.NEWEST)}
     assert TOOL["data_file"](versions) == Path(pod_fields.__file__).read_text(encoding="utf-8")

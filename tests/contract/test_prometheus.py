@@ -34,8 +34,9 @@ Facts = dict[str, t.Any]
 BINARIES = Path(os.environ.get("LLM_D_BINARIES", "/var/cache/llm-d-local/bin"))
 missing = [name for name in ("prometheus", "llm-d-inference-sim") if not (BINARIES / name).is_file()]
 pytestmark = pytest.mark.skipif(bool(missing), reason=f"no {' and no '.join(missing)}: local_cluster_extras: [monitoring] builds them, or set LLM_D_BINARIES")
+# Names of the pods of the model servers, and of the endpoint picker.
 PODS, PICKER = ("sim-decode-6d9f8b7c5d-abcde", "sim-decode-6d9f8b7c5d-fghij"), "sim-epp-5c9f8b7c5d-klmno"
-# Metrics of the endpoint picker of scheduler-0.7, with failures by mistakes of clients only.
+# Metrics of the endpoint picker of scheduler-0.7. Its only failed requests are mistakes of clients (BadRequest).
 PAGE = """\
 inference_pool_ready_pods{name="sim"} 2
 inference_pool_average_queue_size{name="sim"} 0
@@ -56,6 +57,7 @@ SIMULATOR: Facts = {"type": "simulator", "simulator": {"inter_token_latency": "5
 
 
 def planned(**variables: t.Any) -> Facts:
+    """The plan of two simulated servers with alerts and dashboards; `variables` replace those of the user's file."""
     return plan(
         {
             "llm_d_release": "scheduler-0.7",
@@ -68,7 +70,7 @@ def planned(**variables: t.Any) -> Facts:
 
 
 class Exporter(http.server.BaseHTTPRequestHandler):
-    """Serves PAGE with `ready` servers; each scrape adds `rejected` failed requests."""
+    """Serves PAGE with `ready` model servers. Each scrape adds `rejected` to `failed`, the number of requests that the endpoint picker has refused."""
 
     rejected, failed, ready = 0, 0, 2
 
@@ -97,7 +99,7 @@ def exporter(port: int = 0) -> t.Iterator[str]:
 
 @contextlib.contextmanager
 def simulator() -> t.Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """(address, process) of a running simulator with planned arguments."""
+    """(address, process) of a running simulator with the arguments of the plan."""
     port = port_for_a_program()
     arguments = [each for each in planned()["services"][0]["server"]["args"] if not each.startswith("--port=")]
     environment = {**os.environ, "POD_IP": "127.0.0.1"}
@@ -163,7 +165,7 @@ def scraping_prometheus(tmp_path_factory):
 
 
 def claims(url: str, facts: Facts, timeout: float = 60.0) -> dict[str, Facts]:
-    """The claims of the first service, by the end of their ids."""
+    """The claims about the monitoring of the first service: {alerts, dashboards}. timeout: seconds to wait for data and for loaded alerts."""
     monitoring = validated.monitoring(facts)
     assert monitoring
     check = MonitoringCheck(UrlTransport(url, use_proxy=False), facts["namespace"], timeout)
@@ -230,7 +232,7 @@ def test_claims_fail_when_prometheus_accepts_connections_but_never_answers():
 
 @contextlib.contextmanager
 def load(addresses: t.Iterable[str], each: int, prompt: str, tokens: int) -> t.Iterator[None]:
-    """Send completions, `each` at a time to each server."""
+    """Send completions to each server, `each` of them at the same time, until the block ends."""
     over = threading.Event()
 
     def send(address: str) -> None:
@@ -261,7 +263,7 @@ def until(url: str, wanted: set[str]) -> None:
 
 @pytest.mark.rest
 def test_alerts_fire_of_what_happens_to_real_servers_and_resolve(tmp_path):
-    """A server that hangs, queues, full caches; a missing endpoint picker and one that rejects requests, whose rate is over minutes."""
+    """A server that hangs, long queues, full caches, a missing endpoint picker, and one that refuses requests: last, since its rate is over minutes."""
     rules = planned(llm_d_monitoring={"alerts": {"queue": 2, "kv_cache": 0.5, "seconds": 2}})["services"][0]["alerts"]["groups"]
     with simulator() as (first, process), simulator() as (second, _other), contextlib.ExitStack() as stack:
         pickers = stack.enter_context(contextlib.ExitStack())
@@ -275,7 +277,7 @@ def test_alerts_fire_of_what_happens_to_real_servers_and_resolve(tmp_path):
         with load([first, second], 12, "Wait for it.", 200):
             until(url, {"LlmDQueueHigh"})
         until(url, set())
-        words = 2400 * 100 // complete(first, "word " * 100, 1)["usage"]["prompt_tokens"]  # a cache holds 3,200 tokens
+        words = 2400 * 100 // complete(first, "word " * 100, 1)["usage"]["prompt_tokens"]  # for a prompt of 2,400 tokens; a cache holds 3,200
         with load([first, second], 1, "word " * words, 600):
             until(url, {"LlmDKvCacheFull"})
         until(url, set())
@@ -311,6 +313,7 @@ def test_keda_queries_return_one_value_or_none_if_something_is_not_scraped(tmp_p
         url = stack.enter_context(prometheus(tmp_path, [(first, PODS[0]), (picker, PICKER)], []))
 
         def become(wanted: list[float] | bool, *exprs: str) -> None:
+            """Wait until each expression has these values. True: until its value is above 0."""
             waiting.until(
                 lambda: all(bool(numbers) and numbers[0] > 0 if wanted is True else numbers == wanted for numbers in (values(url, expr) for expr in exprs)), 0.2
             )

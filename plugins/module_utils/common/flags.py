@@ -8,27 +8,29 @@ from __future__ import annotations
 import re
 import typing as t
 
+_FLAG = re.compile(r"--?[A-Za-z]")  # its beginning: -1 is a value
+
 
 def flags_of(arguments: t.Any) -> dict[str, str | None]:
     """Flag names and values of an argument list, written as `--a=b`, as `--a b`, or as one string "--a b"; None for a flag without a value."""
     words: list[str] = []
     for argument in arguments or []:
         text = str(argument)
-        two_in_one = text.startswith("-") and "=" not in text.split(" ", maxsplit=1)[0]
+        two_in_one = _FLAG.match(text) and "=" not in text.split(" ", maxsplit=1)[0]
         words += re.split(r"\s+", text.strip(), maxsplit=1) if two_in_one else [text]
     flags: dict[str, str | None] = {}
     for index, word in enumerate(words):
-        if word.startswith("-"):
+        if _FLAG.match(word):
             name, given, value = word.lstrip("-").partition("=")
-            after = words[index + 1] if index + 1 < len(words) and not words[index + 1].startswith("-") else None
+            after = words[index + 1] if index + 1 < len(words) and not _FLAG.match(words[index + 1]) else None
             flags[name] = value if given else after
     return flags
 
 
 def place_of(arguments: t.Sequence[str], flag: str, path: str) -> str:
-    """The path of a flag in a list of arguments; `path` is that of the list."""
+    """The path of a flag in a list of arguments, such as `args[2]`. path: of the list, returned where the list lacks the flag."""
     for index, argument in enumerate(arguments):
-        if argument.lstrip("-").replace(" ", "=").split("=", 1)[0] == flag:
+        if _FLAG.match(argument) and argument.lstrip("-").replace(" ", "=").split("=", 1)[0] == flag:
             return f"{path}[{index}]"
     return path
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The requirements on an endpoint picker, as checks of any that runs: the requests, and the required answers. Pure.
+"""The requirements on an endpoint picker, as checks of a running one: the requests, and the required answers. Pure.
 
 `section` of a check is the section of the Endpoint Picker Protocol that demands it (gateway-api-inference-extension, docs/proposals/004), or PROFILE for the
 checks that this profile adds.
@@ -23,16 +23,18 @@ from .ext_proc import DESTINATION, SUBSET, HeaderChange, Pairs
 
 PROFILE, STREAMING, SUBSETS = "this profile", "streaming mode", "Endpoint Subset"
 DESTINATIONS, HEALTH = "Destination Endpoint", "Health Checking"
-NOBODY = "192.0.2.1:9"  # an address for documentation: no host has it
+NOBODY = "192.0.2.1:9"  # an endpoint that does not exist: the address is reserved for documentation
 TEST_HEADER = "test-epp-endpoint-selection"  # the header by which the tests of the inference extension choose an endpoint
 SERVICES = ("liveness", "readiness", "envoy.service.ext_proc.v3.ExternalProcessor")
 SIGNALS = ("ready_endpoints", "pool_queue", "pool_kv_cache", "requests", "scheduler_duration")
 PICKS = 24  # requests of a check that searches for one wrong pick among many
-EACH, MOST = 6, 4  # requests with one subset, and the number of such subsets
-LARGE, PIECE, SMALL = 8 << 20, 16 << 10, 64  # bytes of a body, of a piece of it, and of a small piece
-PADDING = 512 << 10  # bytes of a body through the gateway, within the limits that gateways usually have
+REPEATS = 6  # times that a check sends the same request
+MAX_SUBSETS = 4  # subsets that a check sends
+LISTED = 4  # endpoints that a message lists
+LARGE_BODY, PIECE, SMALL_PIECE = 8 << 20, 16 << 10, 64  # bytes; a piece is a part of a body that one message holds
+PADDING = 512 << 10  # bytes of a body through the gateway, below the usual limits of gateways
 EVENTS = 5  # pieces of a streamed response
-LONG, PIECES = 10, 3  # a streamed response of ten events comes in three pieces or more; a shorter one may come at once
+LONG_RESPONSE, MIN_PIECES = 10, 3  # a response with this many events must come in this many pieces or more; a shorter one may come at once
 ANSWERS = 12  # requests until an answer is long enough: the length of an answer varies
 
 
@@ -46,7 +48,7 @@ class Skipped(Exception):
 
 @dataclasses.dataclass(frozen=True)
 class PickerRequest:
-    """One HTTP request as a gateway sends it. subset: the endpoints of which one must be picked, None for no such list; piece: bytes of one message."""
+    """One HTTP request as a gateway sends it. subset: the endpoints of which one must be picked, None to name none; piece: bytes of the body in one message."""
 
     body: bytes | None = None
     headers: Pairs = ()
@@ -56,7 +58,7 @@ class PickerRequest:
 
 @dataclasses.dataclass(frozen=True)
 class PickerReply:
-    """The answer of the endpoint picker to one request. changes: those of the destination header; destination: that in the dynamic metadata.
+    """The answer of the endpoint picker to one request. changes: those of the destination header; destination: the endpoints in the dynamic metadata.
 
     status: that of an immediate response; body: the body that it passes on, None where it sends none; error: the reason why there is no answer.
     """
@@ -96,9 +98,9 @@ class Probe(t.Protocol):
 
 
 class Bench(t.Protocol):
-    """A running endpoint picker as checks use it. endpoints: those of the ready Pods of its pool, ip:port; bound: seconds until it must observe a change.
+    """A running endpoint picker as checks use it. endpoints: ip:port of the ready Pods of its pool; bound: seconds within which it must react to a change.
 
-    failure_mode: that of the pool, empty where it has none.
+    failure_mode: the failureMode of the pool, empty where it has none.
     """
 
     endpoints: c.Sequence[str]
@@ -165,19 +167,21 @@ def completion(model: str, words: str = "Hello", stream: bool = False) -> bytes:
 
 
 def _post(bench: Bench, subset: c.Sequence[str] | None = None, headers: Pairs = ()) -> PickerRequest:
+    """A request for a chat completion."""
     return PickerRequest(completion(bench.model), headers, None if subset is None else tuple(subset))
 
 
 def _picked(reply: PickerReply, among: c.Collection[str], what: str = "the endpoints of the pool") -> None:
-    """Raises Failed unless the header names endpoints of these, and nothing else."""
+    """Raises Failed unless the header names one or more endpoints, all of them in `among`. what: describes `among` in the message."""
     if reply.error or reply.status or not reply.endpoints:
         raise Failed(str(reply))
     others = [each for each in reply.endpoints if each not in among]
     if others:
-        raise Failed(f"it picks {', '.join(others)}, which is none of {what} ({', '.join(list(among)[:MOST])}{', ...' if len(among) > MOST else ''})")
+        raise Failed(f"it picks {', '.join(others)}, which is none of {what} ({', '.join(list(among)[:LISTED])}{', ...' if len(among) > LISTED else ''})")
 
 
-def _offered(bench: Bench, minimum: int = 1) -> c.Sequence[str]:
+def _endpoints(bench: Bench, minimum: int = 1) -> c.Sequence[str]:
+    """The endpoints of the pool. Raises Skipped where there are fewer than `minimum`."""
     if len(bench.endpoints) < minimum:
         raise Skipped(f"the pool has {pluralize(len(bench.endpoints), 'ready endpoint')}, and this takes {minimum}")
     return bench.endpoints
@@ -185,7 +189,7 @@ def _offered(bench: Bench, minimum: int = 1) -> c.Sequence[str]:
 
 @_check(SUBSETS, "Without a subset, each pick is an endpoint of a ready Pod of the InferencePool")
 def offered(bench: Bench) -> str:
-    among = _offered(bench)
+    among = _endpoints(bench)
     replies = bench.ask([_post(bench)] * PICKS)
     for reply in replies:
         _picked(reply, among)
@@ -195,7 +199,7 @@ def offered(bench: Bench) -> str:
 
 @_check(DESTINATIONS, "The endpoint is in the header and in the metadata, and is the same in both")
 def header_and_metadata(bench: Bench) -> None:
-    for reply in bench.ask([_post(bench)] * EACH):
+    for reply in bench.ask([_post(bench)] * REPEATS):
         if reply.error or reply.status:
             raise Failed(str(reply))
         if not reply.changes:
@@ -209,7 +213,7 @@ def header_and_metadata(bench: Bench) -> None:
 
 @_check(DESTINATIONS, "The value is a list of ip:port")
 def form(bench: Bench) -> None:
-    for reply in bench.ask([_post(bench)] * EACH):
+    for reply in bench.ask([_post(bench)] * REPEATS):
         if reply.error or reply.status or not reply.endpoints:
             raise Failed(str(reply))
         for each in reply.endpoints:
@@ -230,24 +234,24 @@ def _is_address(host: str) -> bool:
 
 @_check(SUBSETS, "The pick is at an address of the subset that the gateway names")
 def subset(bench: Bench) -> str:
-    hosts = _by_host(_offered(bench, 2))
+    hosts = _by_host(_endpoints(bench, 2))
     if len(hosts) < 2:
         raise Skipped("the pool has one ready Pod, and this takes 2")
     first = [group[0] for group in hosts.values()]
-    subsets = [(each,) for each in first[:MOST]] + [tuple(first[:2])] * (len(first) > 2)
+    subsets = [(each,) for each in first[:MAX_SUBSETS]] + [tuple(first[:2])] * (len(first) > 2)
     for each in subsets:
-        for reply in bench.ask([_post(bench, each)] * EACH):
+        for reply in bench.ask([_post(bench, each)] * REPEATS):
             _picked(reply, [endpoint for one in each for endpoint in hosts[_host(one)]], "the subset")
     return pluralize(len(subsets), "subset")
 
 
 @_check(SUBSETS, "The pick is at the port that the subset names, where each Pod serves on several")
 def subset_ports(bench: Bench) -> str:
-    several = [group for group in _by_host(_offered(bench)).values() if len(group) > 1]
+    several = [group for group in _by_host(_endpoints(bench)).values() if len(group) > 1]
     if not several:
         raise Skipped("the pool has one target port")
     for each in several[0]:
-        for reply in bench.ask([_post(bench, (each,))] * EACH):
+        for reply in bench.ask([_post(bench, (each,))] * REPEATS):
             _picked(reply, (each,), "the subset")
     return pluralize(len(several[0]), "port")
 
@@ -275,28 +279,29 @@ def subset_empty(bench: Bench) -> None:
 
 
 def _refused(bench: Bench, endpoints: list[str]) -> None:
+    """Raises Failed unless a request with this subset is answered with 503."""
     (reply,) = bench.ask([_post(bench, endpoints)])
     if reply.status != 503:
-        raise Failed(f"{reply}, and 503 is due")
+        raise Failed(f"{reply}, and 503 is required")
 
 
 @_check(SUBSETS, "A request without a body is given an endpoint of the pool")
 def no_body(bench: Bench) -> None:
-    among = _offered(bench)
-    for reply in bench.ask([PickerRequest()] * EACH):
+    among = _endpoints(bench)
+    for reply in bench.ask([PickerRequest()] * REPEATS):
         _picked(reply, among)
 
 
 @_check(SUBSETS, "The subset counts for a request without a body too")
 def no_body_subset(bench: Bench) -> None:
-    for each in _offered(bench, 2)[:MOST]:
-        for reply in bench.ask([PickerRequest(subset=(each,))] * EACH):
+    for each in _endpoints(bench, 2)[:MAX_SUBSETS]:
+        for reply in bench.ask([PickerRequest(subset=(each,))] * REPEATS):
             _picked(reply, (each,), "the subset")
 
 
 @_check(PROFILE, "Streams that run at the same time are not mixed up")
 def together(bench: Bench) -> str:
-    hosts = list(_by_host(_offered(bench, 2)).values())
+    hosts = list(_by_host(_endpoints(bench, 2)).values())
     if len(hosts) < 2:
         raise Skipped("the pool has one ready Pod, and this takes 2")
     wanted = [hosts[index % len(hosts)] for index in range(PICKS)]
@@ -358,17 +363,18 @@ def _left_out(bench: Bench, probe: Probe, change: c.Callable[[], None], what: st
 
 @_check(STREAMING, "A body that comes in pieces is passed on, whole")
 def pieces(bench: Bench) -> None:
-    _passed_on(bench, completion(bench.model, "Hello " * 300), SMALL)
+    _passed_on(bench, completion(bench.model, "Hello " * 300), SMALL_PIECE)
 
 
 @_check(STREAMING, "A body of 8 MiB is passed on, whole")
 def large_body(bench: Bench) -> None:
-    _passed_on(bench, completion(bench.model, "Hello " * (LARGE // 6)), PIECE)
+    _passed_on(bench, completion(bench.model, "Hello " * (LARGE_BODY // 6)), PIECE)
 
 
 def _passed_on(bench: Bench, body: bytes, piece: int) -> None:
+    """Raises Failed unless the body, sent in pieces of `piece` bytes, is passed on with the same messages."""
     (reply,) = bench.ask([PickerRequest(body, piece=piece)])
-    _picked(reply, _offered(bench))
+    _picked(reply, _endpoints(bench))
     if reply.body is None:
         raise Failed("it picks an endpoint, and does not pass the body on")
     try:
@@ -382,9 +388,9 @@ def _passed_on(bench: Bench, body: bytes, piece: int) -> None:
 @_check(STREAMING, "Each piece of a streamed response is passed on, unchanged, before the next comes")
 def streamed_response(bench: Bench) -> None:
     events = [b'data: {"choices": [{"index": 0, "delta": {"content": "word %d"}}]}\n\n' % index for index in range(EVENTS)]
-    sent = [*events, b"data: [DONE]\n\n", b""]  # the end of a body comes by itself
+    sent = [*events, b"data: [DONE]\n\n", b""]  # the last message has no bytes, only the end of the body
     reply, passed = bench.answer(PickerRequest(completion(bench.model, stream=True)), sent)
-    _picked(reply, _offered(bench))
+    _picked(reply, _endpoints(bench))
     for index, (piece, got) in enumerate(zip(sent, passed, strict=True)):
         what = f"piece {index + 1} of a streamed response" if piece else "the end of a streamed response"
         if got is None:
@@ -393,28 +399,28 @@ def streamed_response(bench: Bench) -> None:
             raise Failed(f"{what} is changed: {shorten(got.decode('utf-8', 'replace'))}")
 
 
-@_check(PROFILE, "A body that is no JSON is refused with 4xx, or passed on unchanged, and the next request is answered")
+@_check(PROFILE, "A body that is not JSON is refused with 4xx, or passed on unchanged, and the next request is answered")
 def no_json(bench: Bench) -> str:
     body = b'{"model": "' + b"\xff\x00" * 40
     (reply,) = bench.ask([PickerRequest(body)])
     if not 400 <= reply.status < 500 and not (reply.endpoints and reply.body == body):
         raise Failed(f"{reply}, and does not pass the body on unchanged" if reply.endpoints else str(reply))
-    _picked(bench.ask([_post(bench)])[0], _offered(bench))
+    _picked(bench.ask([_post(bench)])[0], _endpoints(bench))
     return f"answers {reply.status}" if reply.status else "passed on"
 
 
 @_check(PROFILE, "After a stream that is broken off, the next one on the connection is answered")
 def broken_off(bench: Bench) -> None:
-    among = _offered(bench)
-    for _index in range(EACH):
-        _picked(bench.break_off(PickerRequest(completion(bench.model, "Hello " * 300), piece=SMALL)), among)
+    among = _endpoints(bench)
+    for _index in range(REPEATS):
+        _picked(bench.break_off(PickerRequest(completion(bench.model, "Hello " * 300), piece=SMALL_PIECE)), among)
 
 
 @_check(DESTINATIONS, "A destination that the client names is replaced")
 def forged_destination(bench: Bench) -> None:
-    among = _offered(bench)
+    among = _endpoints(bench)
     requests = [_post(bench, headers=[(DESTINATION, NOBODY)]), PickerRequest(headers=[(DESTINATION, NOBODY)])]
-    for reply in bench.ask(requests * EACH):
+    for reply in bench.ask(requests * REPEATS):
         _picked(reply, among)
         if any(change.keeps for change in reply.changes):
             raise Failed("it adds its endpoint beside that of the client, which stays in the header")
@@ -422,7 +428,7 @@ def forged_destination(bench: Bench) -> None:
 
 @_check(PROFILE, "A client cannot choose or narrow the endpoints by a header of its own")
 def steered(bench: Bench) -> None:
-    among = _offered(bench)
+    among = _endpoints(bench)
     for name in (SUBSET, TEST_HEADER):
         (reply,) = bench.ask([_post(bench, headers=[(name, NOBODY)])])
         if not reply.endpoints:
@@ -430,7 +436,7 @@ def steered(bench: Bench) -> None:
         _picked(reply, among)
 
 
-@_check(HEALTH, "The health service says SERVING of liveness, readiness and the external processor")
+@_check(HEALTH, "The health service reports SERVING for liveness, readiness and the external processor")
 def health(bench: Bench) -> None:
     problems = [f"{service}: {status}" for service in SERVICES if (status := bench.health(service)) != "SERVING"]
     if problems:
@@ -448,6 +454,7 @@ def metrics(bench: Bench) -> None:
 
 
 def _exported(name: str, names: c.Collection[str]) -> bool:
+    """Whether a metric is in names of samples; that of a histogram has a suffix."""
     return name in names or f"{name}_count" in names
 
 
@@ -459,6 +466,7 @@ def gateway_forged_destination(bench: Bench) -> None:
 
 
 def _status(bench: Bench) -> int:
+    """The status of a chat completion through the gateway."""
     return bench.send(PickerRequest(completion(bench.model)))[0]
 
 
@@ -466,7 +474,7 @@ def _status(bench: Bench) -> int:
 def gateway_body(bench: Bench) -> None:
     small = completion(bench.model, "Hello " * 20)
     padded = json.dumps({**json.loads(small), "user": "x" * PADDING}).encode()  # large, with a short prompt
-    for body, piece, what in ((small, SMALL, f"a body in pieces of {SMALL} bytes"), (padded, PIECE, f"a body of {PADDING >> 10} KiB")):
+    for body, piece, what in ((small, SMALL_PIECE, f"a body in pieces of {SMALL_PIECE} bytes"), (padded, PIECE, f"a body of {PADDING >> 10} KiB")):
         status, answered = bench.send(PickerRequest(body, piece=piece))
         if status != 200:
             raise Failed(f"{what} is answered with {status}: {shorten(b''.join(answered).decode('utf-8', 'replace'))}")
@@ -480,11 +488,11 @@ def gateway_streamed_response(bench: Bench) -> str:
         whole = b"".join(body)
         if status != 200 or b"[DONE]" not in whole:
             raise Failed(f"it is answered with {status}, and the end is missing: {shorten(whole[-200:].decode('utf-8', 'replace'))}")
-        if (events := whole.count(b"data:")) >= LONG:
+        if (events := whole.count(b"data:")) >= LONG_RESPONSE:
             break
     else:
-        raise Skipped(f"none of {ANSWERS} answers has {LONG} events, and fewer may come at once")
-    if len(body) < PIECES:
+        raise Skipped(f"none of {ANSWERS} answers has {LONG_RESPONSE} events, and fewer may come at once")
+    if len(body) < MIN_PIECES:
         raise Failed(f"{events} events come in {pluralize(len(body), 'piece')}")
     return f"{events} events in {pluralize(len(body), 'piece')}"
 
@@ -500,7 +508,7 @@ def gateway_failure_mode(bench: Bench) -> str:
         statuses: list[int] = []
 
         def passes() -> bool:
-            statuses[:] = [_status(bench) for _index in range(EACH)]  # one alone may pass by chance
+            statuses[:] = [_status(bench) for _index in range(REPEATS)]  # one alone may pass by chance
             return all(status == 200 for status in statuses) if opens else any(status < 500 for status in statuses)
 
         if (bench.until(passes) is not None) != opens:

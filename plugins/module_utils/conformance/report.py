@@ -17,9 +17,10 @@ from ..releases.conformance import KNOWN_FAILURES
 NAMESPACES = ("inference-conformance-infra", "inference-conformance-app-backend")
 LABEL = "inference-conformance"
 POOLS = "inferencepools.inference.networking.k8s.io"
+# CRDs that the suite needs.
 CRDS = ("gateways.gateway.networking.k8s.io", "httproutes.gateway.networking.k8s.io", POOLS)
-# Further CRDs with the annotation BUNDLE. Where they differ, the suite does not start.
-BESIDE = tuple(
+# CRDs of the experimental API group. The suite does not start where these and POOLS have different values of the annotation BUNDLE.
+EXPERIMENTAL_CRDS = tuple(
     f"{plural}.inference.networking.x-k8s.io" for plural in ("inferencepools", "inferencepoolimports", "inferenceobjectives", "inferencemodelrewrites")
 )
 BUNDLE = "inference.networking.k8s.io/bundle-version"
@@ -28,15 +29,15 @@ ROOT = "Conformance"
 _BEGIN = re.compile(r"=== (?:RUN|NAME|CONT) +Conformance(?:/([\w.-]+))?")
 _END = re.compile(r" *--- (PASS|FAIL|SKIP): Conformance/([\w.-]+) \(([0-9.]+)s\)$")
 _LOGGED = re.compile(r" +[\w.-]+\.go:[0-9]+: (?:[0-9-]{10}T[0-9:.]+Z: )?(.*)$")
-_HOUSEKEEPING = ("Applying ", "Creating ", "Updating ", "Deleting ")  # before and after a test
-_WORDS = {"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}
+_HOUSEKEEPING = ("Applying ", "Creating ", "Updating ", "Deleting ")  # log lines from before and after a test
+_RESULTS = {"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}
 _WHY = 400  # characters of a reason
 # The entry that Go writes into a program for a module, followed by a version or `(devel)`.
 _SUITE = b"\tsigs.k8s.io/gateway-api-inference-extension/conformance\t"
 _VERSION = 64  # bytes of a version
-# A program contains the manifests as they are in their files.
+# The start of a manifest: the program embeds its YAML files unchanged.
 _MANIFEST = re.compile(rb"apiVersion: ([\w./-]+)\r?\nkind: (\w+)\r?\nmetadata:\r?\n(?:  [^\n]*\n)*?  name: ([\w.-]+)")
-PLACEHOLDER = "placeholder"  # name of a pod of ours
+PLACEHOLDER = "placeholder"  # name of the pod that suite.py creates
 
 
 def suite_version(program: t.Any) -> str:
@@ -63,7 +64,7 @@ def suite_objects(program: t.Any) -> list[Facts]:
 
 def crd_versions(crds: c.Mapping[str, Facts | None]) -> dict[str, str]:
     """The version of each CRD of the inference extension; empty where its annotation is missing."""
-    return {name: text(get_path(crd, "metadata", "annotations", BUNDLE)) for name, crd in crds.items() if crd and name in (POOLS, *BESIDE)}
+    return {name: text(get_path(crd, "metadata", "annotations", BUNDLE)) for name, crd in crds.items() if crd and name in (POOLS, *EXPERIMENTAL_CRDS)}
 
 
 def lacking(gateway_class: str, live: Facts | None, crds: c.Mapping[str, Facts | None], namespaces: c.Mapping[str, Facts | None]) -> list[str]:
@@ -87,11 +88,12 @@ def mismatches(suite: str, versions: c.Mapping[str, str]) -> list[str]:
     of_pools = versions.get(POOLS, "")
     if suite and of_pools and _minor(suite) != _minor(of_pools):
         lines.append(
-            f"the CRD {POOLS} is {of_pools} and the suite {suite}, which tests what other versions do not have: use CRDs or a suite of one version, {allow}"
+            f"the CRD {POOLS} is {of_pools} and the suite {suite}, which tests features that other versions do not have: "
+            f"use CRDs and a suite of one version, {allow}"
         )
     if len({version for version in versions.values() if version}) > 1:
         each = ", ".join(f"{name} {version}" for name, version in versions.items())
-        lines.append(f"the CRDs of the inference extension are of several versions, with which the suite does not start ({each}): make them one, {allow}")
+        lines.append(f"the CRDs of the inference extension are of several versions, with which the suite does not start ({each}): install one of them, {allow}")
     return lines
 
 
@@ -105,7 +107,7 @@ def known_failures(provider: str, version: str) -> dict[str, Facts]:
 
 
 def _number(version: str) -> list[int]:
-    """The numbers of a version; those before a release count as the release."""
+    """The numbers of a version; a pre-release counts as its release."""
     return [int(part) if part.isdecimal() else 0 for part in version.lstrip("v").partition("-")[0].split(".")]
 
 
@@ -123,7 +125,7 @@ def results(output: c.Iterable[str]) -> list[Facts]:
         if begin := _BEGIN.match(line):
             current = (begin[1] or "").partition("/")[0]
         elif end := _END.match(line):
-            tests[end[2]] = {"name": end[2], "result": _WORDS[end[1]], "seconds": float(end[3]), "why": ""}
+            tests[end[2]] = {"name": end[2], "result": _RESULTS[end[1]], "seconds": float(end[3]), "why": ""}
         else:
             logged.setdefault(current, Logged()).add(line)
     for name, test in tests.items():
@@ -169,7 +171,7 @@ def summary(tests: c.Sequence[Facts], ended: str, about: Facts, seconds: float, 
     known_failures. A known failure still counts as a failure; `known` of its test is the cause.
     """
     known = known or {}
-    count = {word: len([test for test in tests if test["result"] == word]) for word in _WORDS.values()}
+    count = {word: len([test for test in tests if test["result"] == word]) for word in _RESULTS.values()}
     failed = [test["name"] for test in tests if test["result"] == "failed"]
     line = f"{pluralize(len(tests), 'test')}: {count['passed']} passed, {count['failed']} failed, {count['skipped']} skipped"
     line += f" ({', '.join(name + (' (known)' if name in known else '') for name in failed)} failed)" if failed else ""
@@ -212,5 +214,6 @@ def _named(test: Facts) -> str:
     return f"`{test['name']}` {_cell(test['title'])} ({test['section']})" if "title" in test else text(test["name"])
 
 
-def _cell(why: str) -> str:
-    return " ".join(why.split()).replace("|", "\\|").replace("<", "&lt;")
+def _cell(content: str) -> str:
+    """Text in one line, escaped for a cell of a Markdown table."""
+    return " ".join(content.split()).replace("|", "\\|").replace("<", "&lt;")

@@ -21,8 +21,8 @@ from ..k8s.errors import ClusterError
 from ..k8s.namespace_contents import Ours
 from ..k8s.namespace_reader import Kept, kept_namespaces
 from .report import (
-    BESIDE,
     CRDS,
+    EXPERIMENTAL_CRDS,
     NAMESPACES,
     PLACEHOLDER,
     POOLS,
@@ -38,11 +38,12 @@ from .report import (
 
 Say = c.Callable[[str], None]
 
-POLL = 0.5
+POLL = 0.5  # seconds
 OUTPUT = 64 << 20  # bytes of output that are read
-GONE = 300.0  # seconds until the namespaces must be deleted
-# Runs the program, and kills its process group once this process is killed: standard input is a pipe from this process, which closes when it ends.
-GUARDED = 'exec 3<&0; (read -r line <&3; kill -KILL "-$$") & "$@" </dev/null 3<&-'
+DELETION_TIMEOUT = 300.0  # seconds until the namespaces must be gone
+# A shell script that runs the program in its arguments. Its standard input is a pipe from this process: the pipe closes when this process ends, also by
+# SIGKILL, and the script then kills its own process group.
+GUARD_SCRIPT = 'exec 3<&0; (read -r line <&3; kill -KILL "-$$") & "$@" </dev/null 3<&-'
 _CLASSES, _CRDS = "/apis/gateway.networking.k8s.io/v1/gatewayclasses", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _NAMESPACES = "/api/v1/namespaces"
 
@@ -58,12 +59,12 @@ class Conformance:
         self._placeholder, self._clock = placeholder, cluster.clock
 
     def check(self, gateway_class: str) -> Facts:
-        """{lacking, controller, suite, crds, mismatches}: the unmet requirements of the suite, the name of the class's controller, the versions of the suite
-        and of the pools' CRD, and the differences between versions. Raises ClusterError and OSError.
+        """{lacking, controller, suite, crds, mismatches}: the unmet requirements of the suite, the controller name of the GatewayClass, the version of the
+        suite, that of the CRD of InferencePools, and the differences between versions. Raises ClusterError and OSError.
         """
         live = self._cluster.find(f"{_CLASSES}/{gateway_class}")
-        crds = {name: self._cluster.find(f"{_CRDS}/{name}") for name in (*CRDS, *BESIDE)}
-        suite, versions = _suite_of(self._command[0]), crd_versions(crds)
+        crds = {name: self._cluster.find(f"{_CRDS}/{name}") for name in (*CRDS, *EXPERIMENTAL_CRDS)}
+        suite, versions = _suite_version_of(self._command[0]), crd_versions(crds)
         return {
             "lacking": lacking(gateway_class, live, crds, self._namespaces()),
             "controller": text(get_path(live, "spec", "controllerName")),
@@ -78,7 +79,8 @@ class Conformance:
         known: rows of tests that are known to fail, by their names. Raises ClusterError and OSError.
         """
         began = self._clock.now()
-        foreign = [line for place in self.remove(wait=True) if place.objects for line in place.lines]  # of a run that was killed
+        # An earlier run that was killed may have left its namespaces.
+        foreign = [line for place in self.remove(wait=True) if place.objects for line in place.lines]
         if foreign:
             raise ClusterError("\n".join(["The suite cannot run here, since a namespace of its name holds objects that are not the suite's:", *foreign]))
         with signals() as guard:
@@ -97,44 +99,44 @@ class Conformance:
 
         dry_run: delete nothing.
         """
-        late = self._clock.now() + GONE
-        self._cluster.be_patient(GONE)
+        deadline = self._clock.now() + DELETION_TIMEOUT
+        self._cluster.be_patient(DELETION_TIMEOUT)
         existing = [name for name, item in self._namespaces().items() if item and is_of_suite(item)]
         kept = kept_namespaces(self._cluster, existing, Ours(going=_objects_of(self._command[0]))) if existing else []
         ours = [name for name in existing if not dry_run and name not in [place.namespace for place in kept]]
         for name in ours:
             self._cluster.delete(f"{_NAMESPACES}/{name}", {"propagationPolicy": "Background"})
         while wait and (left := [name for name in ours if self._cluster.find(f"{_NAMESPACES}/{name}")]):
-            if self._clock.now() > late:
-                raise ClusterError(f"{GONE:g} s after their deletion these namespaces are still there: {', '.join(left)}")
+            if self._clock.now() > deadline:
+                raise ClusterError(f"{DELETION_TIMEOUT:g} s after their deletion these namespaces are still there: {', '.join(left)}")
             self._clock.sleep(POLL)
         return kept
 
     def _namespaces(self) -> dict[str, Facts | None]:
         return {name: self._cluster.find(f"{_NAMESPACES}/{name}") for name in NAMESPACES}
 
-    def _follow(self, late: float) -> str:
-        """Runs the program to its end; returns why the run as a whole failed, empty where it completed."""
+    def _follow(self, deadline: float) -> str:
+        """Runs the program to its end, or until the clock reads `deadline`; returns why the run as a whole failed, empty where it completed."""
         with self._log.open("wb") as output:
             # In its own process group: Ctrl-C reaches only this process, which ends the program.
             program = programs.start(
-                ["/bin/sh", "-c", GUARDED, "sh", *self._command],
+                ["/bin/sh", "-c", GUARD_SCRIPT, "sh", *self._command],
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env=self._environment,
                 start_new_session=True,
             )
-        begun = b""
+        partial = b""
         try:
             with self._log.open("rb") as written:
                 while program.poll() is None:
-                    if self._clock.now() > late:
-                        return "It was ended, since it took longer than conformance_timeout"
-                    *lines, begun = (begun + written.read(OUTPUT)).split(b"\n")
+                    if self._clock.now() > deadline:
+                        return "The suite was ended, since it took longer than conformance_timeout"
+                    *lines, partial = (partial + written.read(OUTPUT)).split(b"\n")
                     for test in results(line.decode("utf-8", "replace") for line in lines):
                         self._say(f"{test['name']}: {test['result']} ({test['seconds']:g} s)")
-                    self._place()
+                    self._create_placeholder()
                     self._clock.sleep(POLL)
         finally:
             with contextlib.suppress(ProcessLookupError):
@@ -142,10 +144,10 @@ class Conformance:
             program.communicate()
         if program.returncode in (0, 1) and results(self._lines()):
             return ""
-        return f"It ended with status {program.returncode} before its end; its output has the reason: {self._log}"
+        return f"The suite exited with status {program.returncode} before its last test; see its output: {self._log}"
 
-    def _place(self) -> None:
-        """Creates the placeholder once its namespace exists."""
+    def _create_placeholder(self) -> None:
+        """Creates the placeholder pod once its namespace exists."""
         if self._placeholder and self._cluster.find(f"{_NAMESPACES}/{NAMESPACES[0]}"):
             pod = {"metadata": {"name": PLACEHOLDER}, "spec": {"containers": [{"name": "placeholder", "image": self._placeholder}]}}
             self._cluster.request("POST", f"{_NAMESPACES}/{NAMESPACES[0]}/pods", body={"apiVersion": "v1", "kind": "Pod", **pod})
@@ -156,14 +158,14 @@ class Conformance:
             return file.read(OUTPUT).decode("utf-8", "replace").splitlines()
 
 
-def _suite_of(program: str) -> str:
+def _suite_version_of(program: str) -> str:
     """The version of the suite in the file of a program. Raises OSError."""
     with _content(program) as content:
         return suite_version(content)
 
 
 def _objects_of(program: str) -> list[Facts]:
-    """References to the suite's objects; only to our placeholder where there is no such file."""
+    """References to the suite's objects; only to the placeholder where the file does not exist."""
     try:
         with _content(program) as content:
             return suite_objects(content)

@@ -98,11 +98,12 @@ class ParsedConfig:
         return value if isinstance(value, dict) else {}
 
     def makes(self, data: str) -> list[Declared]:
+        """The plugins that write the data."""
         return [item for item in self.plugins if item.plugin is not None and data in item.plugin.makes]
 
 
 def entries(value: t.Any, key: str, kind: type) -> list[t.Any]:
-    """The elements of `value[key]` of a type; [] if it is not a list."""
+    """The elements of the list `value[key]` that have the type `kind`; [] if it is not a list."""
     elements = value.get(key) if isinstance(value, dict) else None
     return [item for item in elements if isinstance(item, kind)] if isinstance(elements, list) else []
 
@@ -125,7 +126,7 @@ def parse_config(document: dict[str, t.Any], release: str) -> ParsedConfig:
                     index,
                 )
             )
-    by_name = {item.name: item for item in reversed(plugins)}
+    by_name = {item.name: item for item in reversed(plugins)}  # of several with one name, the first
     profiles = tuple(
         _profile(entry, index, by_name)
         for index, entry in enumerate(document.get("schedulingProfiles") or [] if isinstance(document.get("schedulingProfiles"), list) else [])
@@ -136,12 +137,12 @@ def parse_config(document: dict[str, t.Any], release: str) -> ParsedConfig:
 
 def _profile(entry: dict[str, t.Any], index: int, by_name: dict[str, Declared]) -> Profile:
     path = f"schedulingProfiles[{index}]"
-    parameter_references = []
+    references = []
     for position, item in enumerate(entry.get("plugins") or [] if isinstance(entry.get("plugins"), list) else []):
         if isinstance(item, dict):
             name = str(item.get("pluginRef") or "")
-            parameter_references.append(Reference(name, item.get("weight"), by_name.get(name), f"{path}.plugins[{position}]"))
-    return Profile(str(entry.get("name") or ""), tuple(parameter_references), path)
+            references.append(Reference(name, item.get("weight"), by_name.get(name), f"{path}.plugins[{position}]"))
+    return Profile(str(entry.get("name") or ""), tuple(references), path)
 
 
 def _implicit(plugins: t.Iterable[Declared]) -> Profile:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One HTTP exchange that ends in time, whatever the server does. Each failure is an ExchangeError that names the request."""
+"""One HTTP exchange that ends within its timeout, whatever the server does. Each failure is an ExchangeError that names the request."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def exchange(
 ) -> Answer:
     """The response to one request, whatever its status. Raises ExchangeError, also when `timeout` seconds have passed.
 
-    what: names the request in errors; until: stop reading the body when it contains these bytes; clock: of the time that the bytes of a response take.
+    what: names the request in errors; until: stop reading the body when it contains these bytes; clock: measures the duration of the exchange.
     """
     pending = _Exchange(what, until, clock)
     # A thread, because a socket timeout bounds neither name resolution nor a server that sends one byte a second.
@@ -80,14 +80,15 @@ class _Exchange:
     def result(self, timeout: float) -> Answer:
         """The response; raises ExchangeError."""
         if not self._done.is_set() or isinstance(_root(self._error), TimeoutError):
-            raise self._timeout(timeout)
+            raise self._cut_off(timeout)
         if isinstance(self._error, ExchangeError):
             raise self._error
         if self._error is not None:
             raise _error(self._what, self._error, self._status, len(self._body))
         return Answer(self._what, self._status, self._headers, bytes(self._body), self._end - self._start)
 
-    def _timeout(self, timeout: float) -> ExchangeError:
+    def _cut_off(self, timeout: float) -> ExchangeError:
+        """The error of an exchange that was stopped here: its body is too long, or it takes too long."""
         if len(self._body) > MAX_BODY:
             return ExchangeError("too_large", f"{self._what}: the answer is longer than {MAX_BODY >> 20} MiB", "check what listens there")
         got = f"answered {self._status} and {len(self._body)} bytes, then did not end" if self._status else "did not answer"
@@ -100,7 +101,7 @@ class _Exchange:
 
 
 def _root(error: BaseException | None) -> BaseException | None:
-    """The exception that URLErrors wrap, or the exception itself."""
+    """The exception inside of nested URLErrors, or the exception itself."""
     while isinstance(error, urllib.error.URLError) and isinstance(error.reason, BaseException):
         error = error.reason
     return error
@@ -127,11 +128,11 @@ def _error(what: str, error: Exception, status: int, received: int) -> ExchangeE
         return ExchangeError(
             "truncated",
             f"{what}: answered {status}, then the connection broke after {received} bytes",
-            "the server or a proxy died in mid-answer: look at its log and restarts",
+            "the server or a proxy stopped during the answer: check its log and restarts",
             status,
         )
     if isinstance(root, (http.client.RemoteDisconnected, ConnectionError)):
-        return ExchangeError("closed", f"{what}: the connection was closed without an answer", "look at the server's log; is it https there?")
+        return ExchangeError("closed", f"{what}: the connection was closed without an answer", "check the server's log, and whether the port expects https")
     if isinstance(root, http.client.HTTPException):
-        return ExchangeError("not_http", f"{what}: the answer is not HTTP ({excerpt(str(root))})", "check the port; is it https there?")
+        return ExchangeError("not_http", f"{what}: the answer is not HTTP ({excerpt(str(root))})", "check the port, and whether it expects https")
     return ExchangeError("network", f"{what}: {excerpt(str(root) or type(root).__name__)}", "check that this host can reach that address")

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether images can be pulled with the given accounts, as checked from this host."""
+"""Whether images can be pulled with the given registry accounts, as checked from this host."""
 
 from __future__ import annotations
 
@@ -19,20 +19,19 @@ from . import registry
 from .answer import Answer
 from .errors import ExchangeError
 
-Accounts = c.Mapping[str, tuple[str, str]]
-# Seconds for one image, and how many are checked at a time.
-TIMEOUT = 8.0
-AT_ONCE = 8
+Accounts = c.Mapping[str, tuple[str, str]]  # {registry: (user name, password)}
+TIMEOUT = 8.0  # seconds for one image
+AT_ONCE = 8  # images that are checked in parallel
 _REASONS = {401: "the registry wants an account", 403: "the registry refuses access", 404: "the registry does not have it"}
 
 
 def host_of(reference: str) -> str:
-    """The registry of an image."""
+    """The host of the registry of an image."""
     return split_host(reference)[0]
 
 
 def problems(references: c.Iterable[str], accounts: Accounts) -> dict[str, str]:
-    """{image that cannot be pulled: why}. A registry that does not answer, or answers with an error of its own, is no problem of an image."""
+    """{image that cannot be pulled: why}. An image is left out where its registry does not answer, or fails itself."""
     names = sorted(set(references))
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         reasons = pool.map(lambda name: _problem(name, accounts), names)
@@ -63,6 +62,7 @@ def _problem(reference: str, accounts: Accounts) -> str | None:
 
 
 def _manifest(reference: str, accounts: Accounts) -> Answer | Exception:
+    """The registry's response to the request for the manifest of an image, or the error of that request."""
     host, path = split_host(reference)
     repository = repository_of(path)
     tag = path[len(repository) + 1 :]
@@ -82,16 +82,17 @@ def accounts_of(secret: t.Any) -> dict[str, tuple[str, str]]:
 
 
 def accounts_in(config: t.Any) -> dict[str, tuple[str, str]]:
-    """{registry: (user name, password)} in a Docker configuration."""
+    """{registry: (user name, password)} in a Docker configuration. Of several entries for a host, that with the shortest path counts: Docker Desktop stores
+    tokens below that of Docker Hub."""
     entries = config.get("auths") if isinstance(config, dict) else None
-    accounts = {account_host(str(host)): _account(entry) for host, entry in (entries if isinstance(entries, dict) else {}).items()}
-    return {host: account for host, account in accounts.items() if account}
+    longest_first = sorted((entries if isinstance(entries, dict) else {}).items(), key=lambda entry: -len(str(entry[0])))
+    return {account_host(str(host)): account for host, entry in longest_first if (account := _account(entry))}
 
 
 def account_host(name: str) -> str:
-    """The registry that an account is for: a host, a host with a path, or a URL."""
+    """The host of the registry that an account is for. name: a host, a host with a path, or a URL."""
     host = (name.partition("://")[2] or name).partition("/")[0]
-    return DEFAULT_HOST if host == "index.docker.io" else host  # where Docker Hub's accounts are entered
+    return DEFAULT_HOST if host == "index.docker.io" else host  # `docker login` stores the account of Docker Hub under this name
 
 
 def _account(entry: t.Any) -> tuple[str, str] | None:

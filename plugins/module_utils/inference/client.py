@@ -14,9 +14,9 @@ from ..http.answer import Answer
 from ..http.errors import ExchangeError
 from ..http.headers import merged
 from ..http.transport import Transport
-from . import responses as answers
+from . import responses
 
-JSON = {"Content-Type": "application/json"}
+JSON_HEADERS = {"Content-Type": "application/json"}
 PATHS = {"completions": "/v1/completions", "chat_completions": "/v1/chat/completions"}
 
 
@@ -24,12 +24,12 @@ PATHS = {"completions": "/v1/completions", "chat_completions": "/v1/chat/complet
 class Reply:
     """A completion and the HTTP response it was read from."""
 
-    completion: answers.Completion
+    completion: responses.Completion
     answer: Answer
 
 
 class OpenAIClient:
-    """One server. A method blocks for `timeout` seconds at most, and raises ExchangeError."""
+    """One server. A request takes `timeout` seconds at most. Methods raise ExchangeError, except `version`."""
 
     def __init__(self, transport: Transport, api_key: str | None = None, headers: c.Mapping[str, str] | None = None) -> None:
         self._transport = transport
@@ -45,28 +45,28 @@ class OpenAIClient:
     def health(self, timeout: float = 10.0, path: str = "/health") -> Answer:
         """The response of `/health`. Status 200 means that the process answers, not that it serves a model."""
         answer = self.get(path, timeout)
-        answers.require_ok(answer, self._secrets)
+        responses.require_ok(answer, self._secrets)
         return answer
 
     def json(self, path: str, timeout: float = 10.0) -> dict[str, t.Any]:
         """The JSON object that a GET returns."""
-        return answers.json_object(self.get(path, timeout), self._secrets)
+        return responses.json_object(self.get(path, timeout), self._secrets)
 
     def post(self, path: str, payload: dict[str, t.Any], timeout: float = 10.0, until: bytes | None = None) -> Answer:
         """The response of a POST with a JSON body, of any status. With `until`, reading stops after these bytes."""
-        return self._transport.request("POST", path, json.dumps(payload).encode(), merged(JSON, self._headers.items()), timeout, until)
+        return self._transport.request("POST", path, json.dumps(payload).encode(), merged(JSON_HEADERS, self._headers.items()), timeout, until)
 
     def version(self, timeout: float = 10.0) -> str | None:
         """The version that `/version` returns; None where the server has no such page (the simulator, some gateways)."""
         try:
-            value = answers.json_object(self.get("/version", timeout)).get("version")
+            value = responses.json_object(self.get("/version", timeout)).get("version")
         except ExchangeError:
             return None
         return value if isinstance(value, str) else None
 
-    def models(self, timeout: float = 10.0) -> list[answers.Model]:
+    def models(self, timeout: float = 10.0) -> list[responses.Model]:
         """The models in `/v1/models`."""
-        return answers.models(self.get("/v1/models", timeout), self._secrets)
+        return responses.models(self.get("/v1/models", timeout), self._secrets)
 
     def complete(
         self,
@@ -89,12 +89,12 @@ class OpenAIClient:
             payload.update(stream=True, stream_options={"include_usage": True})
         answer = self.post(PATHS[api], payload, timeout, b"data: [DONE]" if stream else None)
         try:
-            return Reply((answers.streamed if stream else answers.completion)(answer, self._secrets, api), answer)
+            return Reply((responses.streamed if stream else responses.completion)(answer, self._secrets, api), answer)
         except ExchangeError as trouble:
             raise self._with_models(trouble, model, timeout) from None
 
     def _with_models(self, trouble: ExchangeError, model: str, timeout: float) -> ExchangeError:
-        """The error with the served models added to a 404, which for a completion usually means a wrong model name."""
+        """The error of a completion. A 404 usually means a wrong model name: the error then lists the models of the server, from one more request."""
         if trouble.status != 404 or trouble.kind != "not_found":
             return trouble
         try:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Options of modules that send requests to model servers."""
+"""Options of the modules that send requests to model servers: vllm_health, vllm_health_info, vllm_warmup and vllm_adapters."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ _REPLICAS: dict[str, t.Any] = {
         "label_selector": option("str", "Labels of the Pods, such as V(llm-d.ai/model-service=llama-8b)."),
         "port": option("str", "Number or name of the port. Defaults to the Service's target port, or the first port that each Pod declares."),
         "scheme": _SCHEME,
-        "count": option("int", "Minimum number of servers. M(llm_d.inference.vllm_adapters) takes those that there are.", default=1),
+        "count": option("int", "Minimum number of servers. M(llm_d.inference.vllm_adapters) ignores it.", default=1),
         "api_key_secret": api_key_secret(
-            "The Secret with the API key that these servers want, which is read from it and is no argument of the task. It goes before O(api_key).",
+            "The Secret with the API key of these servers. The module reads the key from it, so that the task has no key in it. It overrides O(api_key).",
             "Its servers are reached by a forwarded port, whatever O(through) says.",
         ),
     },
@@ -120,6 +120,7 @@ _HEALTH: dict[str, t.Any] = {
     **SERVER,
     "use_proxy": option("bool", "Whether to use the proxies of the environment for O(url) and O(urls).", default=True),
 }
+# The options that say where the servers are: a task has exactly one of them.
 PLACES = ("url", "urls", "service", "pod", "gateway", "replicas")
 HEALTH: dict[str, t.Any] = {
     "timeout": option("float", "Seconds to wait.", default=300),
@@ -147,7 +148,10 @@ HEALTH_INFO: dict[str, t.Any] = {
 
 
 def _each_server(request_timeout: dict[str, t.Any], **own: dict[str, t.Any]) -> dict[str, t.Any]:
-    """The options of a module that goes to each server of model services. own: the options of a service in addition to its name and its servers."""
+    """The options of a module that sends requests to each server of model services.
+
+    request_timeout: the option of this name; own: the options of a service in addition to its name and its servers.
+    """
     element = {
         "name": option("str", "Name of the service in RV(services).", required=True),
         **own,
@@ -192,7 +196,7 @@ WARMUP = _each_server(
         choices=APIS,
         default="chat_completions",
     ),
-    block_size=option("int", "Tokens in one KV cache block of its servers. If omitted, what each server's metrics say, and 16 where they do not."),
+    block_size=option("int", "Tokens in one KV cache block of its servers. Defaults to the number in each server's metrics, or 16 where they have none."),
 )
 ADAPTERS = _each_server(
     option("float", "Seconds that a server may take to load one adapter, which it may have to download.", default=300),

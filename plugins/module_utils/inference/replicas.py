@@ -9,18 +9,19 @@ import collections.abc as c
 import statistics
 import typing as t
 
-SLOW_TIMES, SLOW_MS = 5.0, 1000.0  # a server is slow above this multiple of the median of the others and above this many milliseconds
+# A server is slow if its completions take more than SLOW_FACTOR times the median of the others, and more than SLOW_MS milliseconds.
+SLOW_FACTOR, SLOW_MS = 5.0, 1000.0
 
 # {compared property: the effect of a difference}
 DIFFERENCES = {
     "engine": "servers of different engines export different metrics, and the endpoint picker reads those of one engine",
     "version": "servers of different versions may differ in metrics, in hashes of prefixes and in KV transfer",
     "models": "a request for a model fails on every server that does not serve it",
-    "max_model_len": "a long prompt is refused by some servers and taken by others",
+    "max_model_len": "some servers reject a long prompt that others accept",
     "block_size": "prefix hashes of one server do not match another's, so prefix caches are missed",
-    "blocks": "servers with smaller caches evict earlier than the endpoint picker assumes",
+    "blocks": "servers with fewer KV cache blocks evict earlier than the endpoint picker assumes",
 }
-# differs during a rollout and affects no request: reported, but no failure
+# These differ during a rollout and make no request fail: a finding, but the servers stay healthy.
 REPORTED_ONLY = frozenset({"blocks"})
 
 
@@ -54,7 +55,7 @@ def slow(servers: c.Sequence[c.Mapping[str, t.Any]]) -> list[dict[str, str]]:
     for server, value in times.items():
         others = [other for name, other in times.items() if name != server]
         usual = statistics.median(others) if len(others) > 1 else (others[0] if others else value)
-        if value > SLOW_MS and value > SLOW_TIMES * usual:
+        if value > SLOW_MS and value > SLOW_FACTOR * usual:
             findings.append(
                 finding(
                     "slow",

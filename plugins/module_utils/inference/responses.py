@@ -87,6 +87,7 @@ def require_ok(answer: Answer, secrets: c.Iterable[str] = ()) -> None:
 
 
 def _remedy(status: int, text: str, dropped: str = "") -> str:
+    """What to do about a response with this status and this text in its body. dropped: the value of the header DROPPED."""
     if gateway := gateway_failure(text, dropped):
         return f"{gateway.what}: {gateway.remedy}"
     lower = text.lower()
@@ -110,7 +111,7 @@ def json_object(answer: Answer, secrets: c.Iterable[str] = ()) -> dict[str, t.An
     shown = f"({answer.content_type or 'no content type'}): {excerpt(answer.text, secrets)!r}"
     if answer.content_type == "text/html" or answer.body[:64].lstrip().lower().startswith((b"<!doctype", b"<html")):
         raise ExchangeError(
-            "html", f"{answer.request}: answered a web page {shown}", "a proxy or another server answers at this address: check the address and no_proxy"
+            "html", f"{answer.request}: answered with a web page {shown}", "a proxy or another server answers at this address: check the address and no_proxy"
         )
     try:
         data = json.loads(answer.body)
@@ -133,7 +134,9 @@ def models(answer: Answer, secrets: c.Iterable[str] = ()) -> list[Model]:
 
 
 def completion(answer: Answer, secrets: c.Iterable[str] = (), api: str = "") -> Completion:
-    """The completion in an unstreamed response of an API, of any API where `api` is empty. Raises ExchangeError, also where no client of the API can read it.
+    """The completion in an unstreamed response. Raises ExchangeError, also where a client of the API could not read the response.
+
+    api: completions or chat_completions; empty where either will do.
 
     A response without text is valid if it has a finish_reason: one token may be no character, or half of one. Callers that require text check `text`.
     """
@@ -144,8 +147,8 @@ def completion(answer: Answer, secrets: c.Iterable[str] = (), api: str = "") -> 
         raise ExchangeError(
             "bad_answer", f"{answer.request}: the answer has no choices: {excerpt(answer.text, secrets)!r}", "check that this is an OpenAI-compatible server"
         )
-    shaped = [_shaped(choices[0], api, _WHOLE)]
-    return _ended(answer, secrets, _built(_text_of(choices[0]), data.get("usage"), choices[0].get("finish_reason"), 0), any(shaped), api)
+    has_field = _has_field(choices[0], api, _WHOLE)
+    return _usable(answer, secrets, _completion_of(_text_of(choices[0]), data.get("usage"), choices[0].get("finish_reason"), 0), has_field, api)
 
 
 def streamed(answer: Answer, secrets: c.Iterable[str] = (), api: str = "") -> Completion:
@@ -156,7 +159,7 @@ def streamed(answer: Answer, secrets: c.Iterable[str] = (), api: str = "") -> Co
         raise ExchangeError(
             "not_streamed", f"{answer.request}: asked for a stream, got {answer.content_type}", "a proxy in the path may buffer or rewrite answers"
         )
-    text, usage, finish, count, done, shaped = "", None, None, 0, False, False
+    text, usage, finish, count, done, has_field = "", None, None, 0, False, False
     for event in sse.parse(answer.body):
         if event.data.strip() == "[DONE]":
             done = True
@@ -166,16 +169,16 @@ def streamed(answer: Answer, secrets: c.Iterable[str] = (), api: str = "") -> Co
         usage = data.get("usage") or usage
         for choice in _choices(data):
             text += _text_of(choice)
-            shaped = shaped or _shaped(choice, api, _PART)
+            has_field = has_field or _has_field(choice, api, _PART)
             finish = choice.get("finish_reason") or finish
     if not count or not (done or finish):
         raise ExchangeError(
             "truncated",
             f"{answer.request}: the stream ended after {count} events without its end: {excerpt(answer.text[-400:], secrets)!r}",
-            "the server or a proxy ended during the answer: check its log and restarts",
+            "the server or a proxy stopped during the answer: check its log and restarts",
             200,
         )
-    return _ended(answer, secrets, _built(text, usage, finish, count), shaped, api)
+    return _usable(answer, secrets, _completion_of(text, usage, finish, count), has_field, api)
 
 
 # {API: (field of a choice, its type)}, in an unstreamed response and in an event of a stream
@@ -183,15 +186,16 @@ _WHOLE: dict[str, tuple[str, type]] = {"completions": ("text", str), "chat_compl
 _PART: dict[str, tuple[str, type]] = {"completions": ("text", str), "chat_completions": ("delta", dict)}
 
 
-def _shaped(choice: dict[str, t.Any], api: str, shapes: c.Mapping[str, tuple[str, type]]) -> bool:
-    """Whether a choice has the field that clients of the API read. shapes: _WHOLE or _PART."""
-    return any(isinstance(choice.get(field), kind) for name, (field, kind) in shapes.items() if api in ("", name))
+def _has_field(choice: dict[str, t.Any], api: str, fields: c.Mapping[str, tuple[str, type]]) -> bool:
+    """Whether a choice has the field that clients of the API read. fields: _WHOLE or _PART."""
+    return any(isinstance(choice.get(field), kind) for name, (field, kind) in fields.items() if api in ("", name))
 
 
-def _ended(answer: Answer, secrets: c.Iterable[str], result: Completion, shaped: bool, api: str) -> Completion:
-    """`result`. Raises ExchangeError where no client can use it: without the fields of the API, without text and finish_reason, or ended by an error."""
+def _usable(answer: Answer, secrets: c.Iterable[str], result: Completion, has_field: bool, api: str) -> Completion:
+    """`result`, if a client can use it. Raises ExchangeError if no choice has the field of the API, if there is neither text nor finish_reason, or if the
+    server aborted."""
     quote = f"{excerpt(answer.text[-400:] if result.events else answer.text, secrets)!r}"
-    if not shaped:
+    if not has_field:
         want = {"completions": "text", "chat_completions": "message or delta"}.get(api, "text, message or delta")
         raise ExchangeError(
             "bad_answer",
@@ -233,8 +237,8 @@ def _choices(data: dict[str, t.Any]) -> list[dict[str, t.Any]]:
 
 
 def _text_of(choice: dict[str, t.Any]) -> str:
-    """The text of a choice, from content, reasoning_content, reasoning, refusal or text; of tool calls, their names and arguments. Where several fields have
-    text, such as a line feed before a call, the first text that can be read."""
+    """The text of a choice: the first legible one of its content, reasoning_content, reasoning, refusal and text, and the names and arguments of its tool
+    calls. If none is legible, such as a mere line feed, the first one."""
     texts = [text for part in (choice.get("message"), choice.get("delta"), choice) if isinstance(part, dict) for text in _texts_of(part) if text]
     return next((text for text in texts if legible(text)), texts[0] if texts else "")
 
@@ -247,7 +251,7 @@ def _texts_of(part: dict[str, t.Any]) -> c.Iterator[str]:
     yield "".join(str(call.get(key) or "") for call in dicts(calls) for key in ("name", "arguments"))
 
 
-def _built(text: str, usage: t.Any, finish: t.Any, events: int) -> Completion:
+def _completion_of(text: str, usage: t.Any, finish: t.Any, events: int) -> Completion:
     usage = usage if isinstance(usage, dict) else {}
     finish = finish.get("type") if isinstance(finish, dict) else finish
     details = usage.get("prompt_tokens_details")
@@ -257,4 +261,5 @@ def _built(text: str, usage: t.Any, finish: t.Any, events: int) -> Completion:
 
 
 def _count(value: t.Any) -> int | None:
+    """The value if it is an integer from 0 on."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

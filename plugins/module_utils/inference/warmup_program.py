@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A warm-up as a program that needs no Ansible: `python warmup.pyz OPTIONS.json PROMPTS.json ACCOUNT`, with the file that `benchmark.bundle` makes.
+"""A warm-up as a program that needs no Ansible: `python warmup.pyz OPTIONS.json PROMPTS.json ACCOUNT`. `benchmark.bundle` makes warmup.pyz.
 
 OPTIONS.json holds one element of the option `services` of vllm_warmup as `warmup`, and of vllm_adapters as `adapters`; each may be null. PROMPTS.json is the
 list of prompts. The folder ACCOUNT holds the files that the kubelet mounts for a service account. The variable LLM_D_API_KEY holds the API key of the servers,
@@ -26,29 +26,29 @@ from . import adapters, warmup_states
 from .warmup import Warmup
 
 KEY_VARIABLE = "LLM_D_API_KEY"
-REQUEST_TIMEOUT, ADAPTER_TIMEOUT = 60.0, 300.0  # seconds of one prompt or adapter on one server
+REQUEST_TIMEOUT, ADAPTER_TIMEOUT = 60.0, 300.0  # seconds for one prompt, or for one adapter, on one server
 
 
 def _stop(*_args: t.Any) -> None:
-    raise SystemExit(143)
+    raise SystemExit(143)  # 128 + SIGTERM
 
 
 def main(arguments: c.Sequence[str]) -> int:
     """Warms the servers; returns the exit status."""
     signal.signal(signal.SIGTERM, _stop)
     try:
-        options, prompts, account = arguments
-        wanted, texts = _read(options), _read(prompts)
-        cluster = InCluster(account)
+        options_path, prompts_path, account_folder = arguments
+        options, prompts = _read(options_path), _read(prompts_path)
+        cluster = InCluster(account_folder)
     except (ValueError, OSError, ClusterError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    failed = _load(wanted["adapters"], cluster) if wanted["adapters"] else False
-    return int(_warm({**wanted["warmup"], "prompts": texts}, cluster) or failed) if wanted["warmup"] else int(failed)
+    failed = _load(options["adapters"], cluster) if options["adapters"] else False
+    return int(_warm({**options["warmup"], "prompts": prompts}, cluster) or failed) if options["warmup"] else int(failed)
 
 
 def _params(service: Facts, seconds: float) -> Facts:
-    """The options of a module about one service."""
+    """The options of vllm_warmup or vllm_adapters for one service."""
     return {
         "services": [{**service, "urls": None}],
         "through": "address",
@@ -59,7 +59,7 @@ def _params(service: Facts, seconds: float) -> Facts:
 
 
 def _load(service: Facts, cluster: InCluster) -> bool:
-    """Loads and unloads adapters; returns whether that failed for a server."""
+    """Loads and unloads adapters; returns whether that failed for any server."""
     (result,) = adapters.Adapters(_params(service, ADAPTER_TIMEOUT), cluster).run(check=False)
     rows = adapters.rows(result, adapters.HAS, adapters.LOADED, adapters.UNLOADED)
     for server, row in rows:
@@ -72,7 +72,7 @@ def _load(service: Facts, cluster: InCluster) -> bool:
 
 
 def _warm(service: Facts, cluster: InCluster) -> bool:
-    """Sends the prompts; returns whether one could not be warmed."""
+    """Sends the prompts; returns whether any prompt failed or is too short to be cached, or servers are missing."""
     (result,) = Warmup(_params(service, REQUEST_TIMEOUT), cluster).run()
     for line in _lines(result):
         sys.stdout.write(f"{line}\n")

@@ -35,7 +35,8 @@ Lines = list[str]
 def starting_file(facts: Facts, path: str, reached: Facts) -> str:
     """The text of llm_d.yml.
 
-    facts: of preflight/facts.py survey. path: of the inventory. reached: {server, kubeconfig, context, namespace}, None for each that the file need not name.
+    facts: from `survey` of preflight/facts.py. path: of the inventory. reached: {server, kubeconfig, context, namespace}, None for each that the file need not
+    name.
     """
     platform, place = detect(facts), starting_place(facts, reached)
     choices = gateway_choices(facts, platform)
@@ -64,17 +65,18 @@ def observed(facts: Facts, place: Place | None = None) -> list[str]:
     nodes = pluralize(len(facts["nodes"]), "node") if "nodes" in facts else "nodes not known: no permission to list them"
     rows = {
         "platform": f"{platform['name']}{kind}, {version}, {nodes}",
-        "Gateway API": _known(facts, "crds", f"{api.get('version') or 'of no known version'}" if api else "none", "CRDs"),
-        "GatewayClasses": _known(facts, "gateway_classes", ", ".join(classes) or "none"),
-        "accelerators": _known(facts, "nodes", "; ".join(offer.text for offer in offers(facts)) or "none", "nodes"),
-        "storage": _known(facts, "storage_classes", f"default StorageClass {storage}" if storage else "no default StorageClass", "StorageClasses"),
-        "Prometheus": _known(facts, "crds", "its operator is here" if _POD_MONITORS in crds else "no operator", "CRDs"),
-        "LeaderWorkerSet": _known(facts, "crds", "is here" if LEADER_WORKER_SET["crd"] in crds else "none", "CRDs"),
+        "Gateway API": _value_or_unknown(facts, "crds", f"{api.get('version') or 'of no known version'}" if api else "none", "CRDs"),
+        "GatewayClasses": _value_or_unknown(facts, "gateway_classes", ", ".join(classes) or "none"),
+        "accelerators": _value_or_unknown(facts, "nodes", "; ".join(offer.text for offer in offers(facts)) or "none", "nodes"),
+        "storage": _value_or_unknown(facts, "storage_classes", f"default StorageClass {storage}" if storage else "no default StorageClass", "StorageClasses"),
+        "Prometheus": _value_or_unknown(facts, "crds", "its operator is here" if _POD_MONITORS in crds else "no operator", "CRDs"),
+        "LeaderWorkerSet": _value_or_unknown(facts, "crds", "is here" if LEADER_WORKER_SET["crd"] in crds else "none", "CRDs"),
     }
     return [f"{name + ':':<17}{one_line(what)}" for name, what in [*rows.items(), *(lines(place) if place else [])]]
 
 
-def _known(facts: Facts, key: str, value: str, what: str = "them") -> str:
+def _value_or_unknown(facts: Facts, key: str, value: str, what: str = "them") -> str:
+    """The value, or that it is not known where `facts` lacks the key: the account has no permission to list `what`."""
     return value if key in facts else f"not known: no permission to list {what}"
 
 
@@ -111,14 +113,14 @@ def _cluster(facts: Facts, platform: Facts, reached: Facts, choice: GatewayChoic
     if reached["kubeconfig"]:
         lines.append(f"llm_d_kubeconfig: {_scalar(reached['kubeconfig'])}")
     if reached["context"]:
-        lines.append(f"llm_d_context: {_scalar(reached['context'])} # so that another current context deploys nowhere else")
+        lines.append(f"llm_d_context: {_scalar(reached['context'])} # so that a change of the current context does not change the target")
     if platform["name"] == "openshift":
         lines.append("llm_d_run_as_user: 0 # each namespace has its own range of user ids")
     if choice.options.get("pool_version") == "v1alpha2":
-        lines.append("llm_d_release: scheduler-0.7 # the newest line with the InferencePools that this OpenShift reads")
+        lines.append("llm_d_release: scheduler-0.7 # the newest release line with the InferencePools that this OpenShift reads")
     placed = options(place)
     if restricted(facts):
-        lines += _comment("This account may list nothing of the cluster: it has permissions in its namespace only, which has to be there.")
+        lines += _comment("This account cannot list objects of the whole cluster: it has permissions in its namespace only, and the namespace must exist.")
         lines += ["llm_d_scope: namespace", *([] if "llm_d_namespace" in placed else [f"# llm_d_namespace: {place.namespace}"])]
     lines += [part for sentence in comments(place) for part in _comment(sentence)]
     return lines + [f"{name}: {_scalar(value)}" for name, value in placed.items()]
@@ -130,20 +132,21 @@ def _gateway(choices: list[GatewayChoice], facts: Facts, platform: Facts, servic
     lines = _comment(choice.why)
     for other in others:
         options = ", ".join(f"{name}: {_flow(value)}" for name, value in {"provider": other.provider, **other.options}.items())
-        lines += _comment(f"Instead, not as it is: {other.problem}:" if other.problem else "Or:", f"{{{options}}}. {other.why}")
+        lines += _comment(f"Or, once this is solved ({other.problem}):" if other.problem else "Or:", f"{{{options}}}. {other.why}")
     lines += ["llm_d_gateway:", f"  provider: {choice.provider}"]
     for name, value in choice.options.items():
         if isinstance(value, dict):
             lines += [f"  {name}:", *(f"    {key}: {_scalar(one)}" for key, one in value.items())]
         else:
-            lines.append(f"  {name}: {_scalar(value)}{_OPTIONS.get((name, value), '')}")
+            lines.append(f"  {name}: {_scalar(value)}{_OPTION_COMMENTS.get((name, value), '')}")
     lines.append(f"  service_type: {kind} # {why}")
     if kind == "ClusterIP" and choice.provider != "openshift":
         lines += _way_in(choice, service, place)
     return lines
 
 
-_OPTIONS = {
+# By (option, value).
+_OPTION_COMMENTS = {
     ("install", False): " # someone else's: it is neither changed nor removed",
     ("connection", "ext_proc"): " # its istiod runs without ENABLE_GATEWAY_API_INFERENCE_EXTENSION=true, which `pool` needs",
     ("pool_version", "v1alpha2"): " # what this OpenShift reads",
@@ -157,8 +160,8 @@ def _flow(value: t.Any) -> str:
 
 
 def _way_in(choice: GatewayChoice, service: str, place: Place) -> Lines:
-    """Comments that say how requests from outside the cluster reach a ClusterIP."""
-    lines = ["  # Requests by hand, from outside of the cluster, then go to http://127.0.0.1:8080/v1/completions (the verdict finds its own way):"]
+    """Comments that say how requests from outside of the cluster reach a Service of type ClusterIP."""
+    lines = ["  # To send requests from outside of the cluster to http://127.0.0.1:8080/v1/completions (validation reaches the gateway without this):"]
     lines += [f"  #   {command}" for command in _forward(choice, service + place.suffix, place)]
     return lines
 
@@ -168,13 +171,13 @@ def _forward(choice: GatewayChoice, service: str, place: Place) -> Lines:
     home = f"kubectl -n {place.namespace}"
     if choice.provider == "standalone":
         return [f"{home} port-forward service/{service}-gateway 8080:80"]
-    facts = GATEWAY_PROVIDERS[choice.provider]
+    row = GATEWAY_PROVIDERS[choice.provider]
     name = default_name(choice.provider) + place.suffix
-    known = proxy_service({"provider": choice.provider, "name": name, "class_name": choice.options.get("class_name") or facts["class_name"]})
+    known = proxy_service({"provider": choice.provider, "name": name, "class_name": choice.options.get("class_name") or row["class_name"]})
     if known:
         return [f"{home} port-forward service/{known} 8080:80"]
-    where = f"kubectl -n {facts['namespace']}"
-    return [f"service=$({where} get service -o name -l {facts['owning_labels']['name']}={name})", f"{where} port-forward $service 8080:80"]
+    where = f"kubectl -n {row['namespace']}"
+    return [f"service=$({where} get service -o name -l {row['owning_labels']['name']}={name})", f"{where} port-forward $service 8080:80"]
 
 
 def _gpus(facts: Facts, platform: Facts) -> Lines:
@@ -195,7 +198,7 @@ def _gpus(facts: Facts, platform: Facts) -> Lines:
         return [*_comment(intro, "GKE installs driver and device plugin, where the node pool has gpu-driver-version."), "llm_d_gpus:", "  operator: none"]
     operator = "nvidia_olm" if name == "openshift" else "nvidia_helm"
     driver = " Its driver is the one that nodes of this platform bring." if name in DRIVER_THERE else ""
-    lines = _comment(intro, f"this installs NVIDIA's GPU operator, for the whole cluster.{driver} Where a device plugin is to come otherwise, write none.")
+    lines = _comment(intro, f"this installs NVIDIA's GPU operator, for the whole cluster.{driver} Write none if you install a device plugin in another way.")
     return [*lines, "llm_d_gpus:", f"  operator: {operator}"]
 
 
@@ -217,6 +220,7 @@ def _model_services(facts: Facts, platform: Facts) -> tuple[bool, Lines]:
 
 
 def _simulated(why: str) -> Lines:
+    """The model services with a simulator."""
     return [
         *_comment(why, "It has the API and metrics of vLLM, and no weights."),
         f"# With GPUs: take `engine` out, and write `uri: {MODEL}` instead of `served_name`.",
@@ -235,6 +239,7 @@ def _simulated(why: str) -> Lines:
 
 
 def _served(facts: Facts, offer: Offer | None, others: list[Offer]) -> Lines:
+    """The model services with a real model. offer: the accelerator to use, None where no node offers one yet; others: further ones, for a comment."""
     storage = default_storage_class(facts)
     replicas = min(2, offer.count) if offer else 1
     lines = _comment(f"The nodes offer {offer.text}, of which others may use some." if offer else "", "The model is small and needs no token.")
@@ -245,11 +250,11 @@ def _served(facts: Facts, offer: Offer | None, others: list[Offer]) -> Lines:
         lines += ["    accelerator:", f"      vendor: {offer.vendor}", *([f"      product: {_scalar(offer.product)}"] if offer.product else [])]
         if offer.resource.startswith("nvidia.com/mig-"):
             lines.append(f"      resource: {offer.resource}")
-        lines.append("      per_replica: 1 # more for a model that one does not hold")
+        lines.append("      per_replica: 1 # more for a model that does not fit in one")
         if offer.node_selector:
             lines += ["    node_selector:", *(f"      {key}: {_scalar(value)}" for key, value in offer.node_selector.items())]
         if offer.tolerations:
-            lines.append("    tolerations: # of the taints of these nodes")
+            lines.append("    tolerations: # for the taints of these nodes")
             lines += [
                 f"      {'- ' if index == 0 else '  '}{key}: {_scalar(value)}" for each in offer.tolerations for index, (key, value) in enumerate(each.items())
             ]

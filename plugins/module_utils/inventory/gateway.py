@@ -18,7 +18,7 @@ _EXTENSION_FLAG = "ENABLE_GATEWAY_API_INFERENCE_EXTENSION"
 
 @dataclass(frozen=True)
 class GatewayChoice:
-    """One way to serve. options: of llm_d_gateway, without the provider; why: what the cluster showed; problem: why it does not work as it is."""
+    """One provider for the file. options: of llm_d_gateway, without the provider; why: the evidence in the cluster; problem: why it cannot be used as it is."""
 
     provider: str
     why: str
@@ -48,7 +48,7 @@ def service_type(choice: GatewayChoice, facts: Facts, platform: Facts) -> tuple[
     if platform["name"] == "openshift":
         return "ClusterIP", "the Route is in front of it" if choice.provider == "openshift" else "or LoadBalancer, where the cluster has one"
     if platform["flavour"] == "k3s":
-        return "ClusterIP", "or LoadBalancer with a free port: k3s gives each port of a node once, and its Traefik has 80 and 443"
+        return "ClusterIP", "or LoadBalancer with a free port: on k3s each port of a node serves one Service, and Traefik has 80 and 443"
     if load_balancer(facts, platform):
         return "LoadBalancer", "or ClusterIP, NodePort"
     if "load_balancers" not in facts:
@@ -89,11 +89,14 @@ def _installed(facts: Facts) -> list[GatewayChoice]:
     rows = [(provider, row) for provider, known in GATEWAY_PROVIDERS.items() if known["controller"] for row in variants(known)]
     candidates = [(provider, row, _classes(facts, row["controller_name"]), _controller(facts, row)) for provider, row in rows if _extended(facts, row)]
     choices, claimed = {}, set()
+
     # agentgateway and kgateway share a controller name: the class belongs to the one whose controller exists and has the expected major version.
     # Both providers with Envoy Gateway share one too: the class belongs to the one with an extension, where that exists.
-    for index, (provider, row, classes, controller) in sorted(
-        enumerate(candidates), key=lambda each: (not each[1][3], _other_major(each[1][1], each[1][3]), not each[1][1]["extension"])
-    ):
+    def precedence(numbered: tuple[int, tuple[str, Facts, list[str], Facts]]) -> tuple[bool, bool, bool]:
+        _index, (_provider, row, _names, controller) = numbered
+        return not controller, _other_major(row, controller), not row["extension"]
+
+    for index, (provider, row, classes, controller) in sorted(enumerate(candidates), key=precedence):
         if (classes or controller) and row["controller_name"] not in claimed:
             claimed.add(row["controller_name"])
             choices[index] = _choice(provider, row, classes, controller, facts)
@@ -112,22 +115,23 @@ def _classes(facts: Facts, controller_name: str) -> list[str]:
     return sorted(name for name, item in items.items() if get_path(item, "spec", "controllerName") == controller_name)
 
 
-def _place(row: Facts) -> str:
+def _controller_key(row: Facts) -> str:
+    """namespace/name of the Deployment of a provider's controller, which is its key in the facts."""
     return f"{row['namespace']}/{row['controller']['name']}"
 
 
 def _controller(facts: Facts, row: Facts) -> Facts:
     """The Deployment of a provider's controller; empty where there is none, or it was not read."""
-    return mapping(mapping(facts.get("controllers")).get(_place(row)))
+    return mapping(mapping(facts.get("controllers")).get(_controller_key(row)))
 
 
 def _other_major(row: Facts, controller: Facts) -> bool:
-    """Whether a controller has another major version than the tested one of a provider."""
+    """Whether a controller has another major version than the one that this collection tests."""
     return parts(image_version(controller) or row["version"])[:1] != parts(row["version"])[:1]
 
 
 def _choice(provider: str, row: Facts, classes: list[str], controller: Facts, facts: Facts) -> GatewayChoice:
-    # kgateway serves InferencePools only by the classes of its table
+    # A provider with `by_class`, such as kgateway, serves InferencePools only through the class of the row.
     name = row["class_name"] if row["class_name"] in classes or not classes or row["by_class"] else classes[0]
     options: Facts = {} if name == GATEWAY_PROVIDERS[provider]["class_name"] else {"class_name": name}
     version = image_version(controller)
@@ -139,15 +143,15 @@ def _choice(provider: str, row: Facts, classes: list[str], controller: Facts, fa
     options = {"install": False, **options}
     if provider == "istio" and controller and not _has_flag(controller):
         options["connection"] = "ext_proc"
-    evidence = [f"Deployment {_place(row)}"] if controller else []
+    evidence = [f"Deployment {_controller_key(row)}"] if controller else []
     evidence += [f"GatewayClass {name}"] if classes else []
     return GatewayChoice(provider, f"{what} is here ({', '.join(evidence)}), and is used as it is.", options, _problem(row, controller, version, facts))
 
 
 def _problem(row: Facts, controller: Facts, version: str | None, facts: Facts) -> str:
     """Why an existing controller cannot be used; empty where it can."""
-    if not controller and _place(row) in mapping(facts.get("controllers")):
-        return f"its controller is not Deployment {_place(row)}, where it is expected"
+    if not controller and _controller_key(row) in mapping(facts.get("controllers")):
+        return f"its controller is not Deployment {_controller_key(row)}, where it is expected"
     if version and row["minimum"] and older(version, row["minimum"]):
         return f"{version} is too old, {row['minimum']} or newer is needed"
     if version and row["below"] and not older(version, row["below"]):
@@ -159,7 +163,7 @@ def _problem(row: Facts, controller: Facts, version: str | None, facts: Facts) -
 
 
 def _has_flag(controller: Facts) -> bool:
-    """Whether istiod serves InferencePools."""
+    """Whether istiod runs with the variable that makes it serve InferencePools."""
     containers = dicts(get_path(controller, "spec", "template", "spec", "containers"))
     values: t.Iterator[Facts] = (entry for part in containers for entry in dicts(part.get("env")))
     return any(entry.get("name") == _EXTENSION_FLAG and entry.get("value") == "true" for entry in values)

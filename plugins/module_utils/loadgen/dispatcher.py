@@ -14,12 +14,12 @@ from .record import CLIENT, Record
 from .request import Call
 from .workloads import RequestSource
 
-TICK = 0.02  # seconds between two checks of the loop
-PAUSE = 0.1  # seconds from a request without an answer to the next one in its place of a closed loop: without them it would be a busy loop
+TICK = 0.02  # seconds between two checks of the event loop's lag
+PAUSE = 0.1  # seconds that a closed loop waits after a request without an answer, so that a dead server does not make it a busy loop
 
 
 class LoopLagMonitor:
-    """Reports by how many seconds the event loop runs late, TICK seconds apart. A stall is reported once for each check that it made impossible."""
+    """Reports every TICK seconds by how many seconds the event loop runs late. After a stall, each check that it delayed is reported with its own lag."""
 
     def __init__(self, report: c.Callable[[float], None]) -> None:
         self._report = report
@@ -49,21 +49,24 @@ class LoopLagMonitor:
 
 
 class Stage:
-    """One stage. It takes requests from `source`, beginning with number `first`, and ends when all have ended. `handler` is called with each record."""
+    """One stage. It takes requests from `source`, beginning with number `first`, and ends when all of them have ended.
+
+    `handler` is called with the record of each request. Times are in seconds from the client's `begin`.
+    """
 
     def __init__(self, client: LoadClient, source: RequestSource, first: int, handler: c.Callable[[Record], None]) -> None:
         self._client, self._source, self._handler = client, source, handler
         self._loop = asyncio.get_running_loop()
         self._ended = self._loop.create_future()
         self._sending = True
-        self._open = 0  # requests in flight, and those that follow one that has ended
-        self._left: int | None = None  # requests that a closed loop has still to send
-        self._until = float("inf")  # second from which nothing more is sent, not even what follows
+        self._open = 0  # requests in flight, and those that wait for a follow-up's time or for PAUSE
+        self._left: int | None = None  # requests that a closed loop has yet to send; None in an open loop
+        self._until = float("inf")  # no request is taken from `source` from this time on, and no follow-up is scheduled
         self.next = first
-        self.over: float | None = None  # second at which the last request of the schedule, or of the closed loop, was sent
+        self.over: float | None = None  # when the stage stopped taking requests; follow-ups may still be sent
 
     async def at(self, times: c.Iterable[float]) -> None:
-        """Send a request at each of these times, in seconds from the client's `begin`, and wait until the last has ended."""
+        """Open loop: send a request at each of these times, and wait until the last has ended."""
         due = iter(times)
         call = self._source.call(self.next)
         for moment in due:
@@ -73,21 +76,21 @@ class Stage:
                 await asyncio.sleep(wait)
             self.next += 1
             self._send(call, moment)
-            call = self._source.call(self.next)  # made ahead, so that making it does not delay it
-        self._finish()
-        await self._rest()
+            call = self._source.call(self.next)  # made ahead, so that making a request does not delay it
+        self._stop_sending()
+        await self._wait_for_end()
 
     async def closed(self, concurrency: int, requests: int | None, seconds: float | None) -> None:
-        """Keep `concurrency` requests in flight until `requests` were sent or `seconds` are over, and wait until the last has ended."""
+        """Closed loop: keep `concurrency` requests in flight until `requests` were sent or `seconds` are over, and wait until the last has ended."""
         self._left = requests if requests is not None else 1 << 62
         self._until = seconds if seconds is not None else float("inf")
-        # a place for which there is no request does not end it before the first answer
+        # One _refill for each request, since one without a request stops the sending: that is to happen at an answer, and here only if there is no request.
         for _dummy in range(max(1, min(concurrency, self._left))):
             self._refill()
-        await self._rest()
+        await self._wait_for_end()
 
     def request_ended(self, record: Record, call: Call) -> None:
-        """A request of the client has ended: send what follows it."""
+        """A request of the client has ended: send its follow-up, or the next request of a closed loop."""
         self._open -= 1
         self._handler(record)
         if record.error == CLIENT:
@@ -95,52 +98,52 @@ class Stage:
         follow = self._source.follow(call, record) if self._client.now() < self._until else None
         if follow is not None:
             self._open += 1
-            wait, after = follow
+            wait, next_call = follow
             if wait > 0:
-                self._later(wait, after)
+                self._send_follow_up_later(wait, next_call)
             else:
-                self._resend(after)
+                self._send_follow_up(next_call)
         elif self._left is not None and record.status is None:
             self._open += 1
-            self._loop.call_later(PAUSE, self._refill_later)
+            self._loop.call_later(PAUSE, self._refill_after_pause)
         elif self._left is not None:
             self._refill()
-        self._end()
+        self._end_if_idle()
 
-    def _later(self, wait: float, call: Call) -> None:
-        self._loop.call_later(wait, self._resend, call, self._client.now() + wait)
+    def _send_follow_up_later(self, wait: float, call: Call) -> None:
+        self._loop.call_later(wait, self._send_follow_up, call, self._client.now() + wait)
 
-    def _resend(self, call: Call, due: float | None = None) -> None:
+    def _send_follow_up(self, call: Call, due: float | None = None) -> None:
         self._client.send(call, self._client.now() if due is None else due, self._left is None)
 
     def _send(self, call: Call, planned: float) -> None:
         self._open += 1
-        self._client.send(call, planned, self._left is None)  # a closed loop is its own bound
+        self._client.send(call, planned, self._left is None)  # `concurrency` already limits a closed loop
 
     def _refill(self) -> None:
         """Send the next request of a closed loop, due now."""
         left, now = t.cast(int, self._left), self._client.now()
         call = self._source.call(self.next) if left > 0 and now < self._until else None
         if call is None:
-            self._finish()
+            self._stop_sending()
             return
         self._left = left - 1
         self.next += 1
         self._send(call, now)
 
-    def _refill_later(self) -> None:
+    def _refill_after_pause(self) -> None:
         self._open -= 1
         self._refill()
-        self._end()
+        self._end_if_idle()
 
-    def _end(self) -> None:
+    def _end_if_idle(self) -> None:
         if not self._open and not self._sending and not self._ended.done():
             self._ended.set_result(None)
 
-    def _finish(self) -> None:
+    def _stop_sending(self) -> None:
         self._sending = False
         self.over = self._client.now() if self.over is None else self.over
 
-    async def _rest(self) -> None:
+    async def _wait_for_end(self) -> None:
         if self._open or self._sending:
             await self._ended

@@ -35,7 +35,7 @@ class RequestSource(t.Protocol):
         """The request with this number, counted from 0; None after the last one."""
 
     def follow(self, call: Call, record: Record) -> tuple[float, Call] | None:
-        """The request that follows an answered one, and the seconds until it is due; None without one."""
+        """The request that follows an answered one, and the seconds until it is due; None if there is none."""
 
 
 class ModelMix:
@@ -53,7 +53,7 @@ class ModelMix:
 
 
 class Workload:
-    """What all workloads share. Without a `follow` of its own, each request stands alone."""
+    """What all workloads share. By default no request follows another."""
 
     def __init__(self, options: Options, shape: Shape, mix: ModelMix, seed: int, nonce: str) -> None:
         self._options, self._shape, self._mix, self._seed, self._nonce = options, shape, mix, seed, nonce
@@ -63,7 +63,7 @@ class Workload:
         raise NotImplementedError
 
     def follow(self, call: Call, record: Record) -> tuple[float, Call] | None:
-        """The request that follows an answered one, and the seconds until it is due; None without one."""
+        """The request that follows an answered one, and the seconds until it is due; None if there is none."""
         return None
 
     def _call(self, number: int, group: int, prompt: str | Messages, output_len: int, model: str | None = None) -> Call:
@@ -77,7 +77,7 @@ class RandomPrompts(Workload):
     def call(self, number: int) -> Call:
         dice = random.Random(f"{self._seed} {number}")
         count, output = (dice.randint(self._options[name], self._options.get(f"{name}_max") or self._options[name]) for name in ("input_len", "output_len"))
-        # Another nonce changes the first word and nothing else, so that runs with one seed send as many tokens.
+        # Another nonce changes the first word and nothing else, so that runs with the same seed send the same number of tokens.
         return self._call(number, number, " ".join([*([self._nonce] if self._nonce else []), *words(dice, count).split()][:count]), output)
 
 
@@ -124,7 +124,7 @@ class Chats(Workload):
 class Trace(Workload):
     """A recorded trace: its times, the lengths of its prompts and answers, and in Mooncake's format the blocks that prompts share.
 
-    With `requests` in the options the trace ends after that number: nothing behind it is sent, neither by a warm-up nor at a rate.
+    With `requests` in the options the trace ends after that number of requests: no later entry is sent, in a warm-up or at a rate either.
     """
 
     def __init__(self, options: Options, shape: Shape, mix: ModelMix, seed: int, nonce: str) -> None:
@@ -132,12 +132,12 @@ class Trace(Workload):
         self.entries = traces.trace(options["text"], options["format"])[: options.get("requests")]
 
     def times(self) -> list[float]:
-        """When each request is due, in seconds from the first, at the speed of the options."""
+        """When each request is due, in seconds from the first one, with the recorded times divided by the option `speed`."""
         first = self.entries[0].at
         return [(entry.at - first) / self._options["speed"] for entry in self.entries]
 
     def again(self, number: int) -> int:
-        """The first number from `number` on that is a request of the first entry, for times that begin there."""
+        """The lowest number, `number` or above, whose request is that of the first entry: where a stage that replays the trace's times begins."""
         return -(-number // len(self.entries)) * len(self.entries)
 
     def call(self, number: int) -> Call:
@@ -151,23 +151,23 @@ class Trace(Workload):
 
 
 class Prompts(Workload):
-    """The user's own prompts, one after the other and again."""
+    """The user's own prompts in their order, from the first again after the last."""
 
     def __init__(self, options: Options, shape: Shape, mix: ModelMix, seed: int, nonce: str) -> None:
         super().__init__(options, shape, mix, seed, nonce)
         self._prompts = traces.prompts(options["text"])
 
     def call(self, number: int) -> Call:
-        place = number % len(self._prompts)
-        own = self._prompts[place]
-        return self._call(number, place, own.prompt, own.output_len or self._options["output_len"], own.model)
+        index = number % len(self._prompts)
+        own = self._prompts[index]
+        return self._call(number, index, own.prompt, own.output_len or self._options["output_len"], own.model)
 
 
 KINDS: dict[str, type[Workload]] = {"random": RandomPrompts, "shared_prefix": SharedPrefix, "chats": Chats, "trace": Trace, "prompts": Prompts}
 
 
 def source(options: Options, shape: Shape, models: c.Sequence[Options], seed: int, nonce: str) -> Workload:
-    """The workload of these options, with the text of its file as `text`. Raises ValueError for a file of another format."""
+    """The workload of these options; `text` in them is the text of its file, if it has one. Raises ValueError if the file has another format."""
     return KINDS[options["kind"]](options, shape, ModelMix(models, seed), seed, nonce)
 
 
@@ -181,7 +181,7 @@ class PrefixedPrompts:
     """Prompts in groups that share a prefix.
 
     The order is that of inference-perf's `shared_prefix`: all prompts are shuffled once, request i takes prompt i modulo their number, and the
-    order goes on from stage to stage. `nonce` begins every prompt: another one gives prefixes of the same lengths that no cache holds.
+    order goes on from stage to stage. Every prompt begins with `nonce`: another nonce gives prefixes of the same lengths that no cache holds.
     """
 
     groups: int = 24
@@ -200,7 +200,7 @@ class PrefixedPrompts:
         return " ".join([*([self.nonce] if self.nonce else []), f"group {group}", _prompt_words(f"{self.seed} system {group}", self.system_prompt_len)])
 
     def question(self, group: int, question: int) -> str:
-        """The text behind the prefix."""
+        """The text after the prefix."""
         return f"question {question} {_prompt_words(f'{self.seed} question {group} {question}', self.question_len)}"
 
     def prompt(self, number: int) -> PrefixedPrompt:

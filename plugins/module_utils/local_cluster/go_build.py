@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Builds binaries from pinned Go modules, and copies files out of them, only when their inputs change.
 
-A stamp file holds the hash of all inputs of a result; when it matches, the result is kept. A result is written to a partial file and renamed, so an
-interrupted build leaves either the old file or none.
+For each result, a stamp file holds the hash of its inputs; while the hash of the current inputs is the same, the result is kept. A result is written to a
+partial file and renamed, so an interrupted build leaves either the old file or none.
 """
 
 from __future__ import annotations
@@ -53,7 +53,10 @@ class Binary:
 
 @dataclass(frozen=True)
 class Asset:
-    """A file or folder of a Go module, copied to `dest`; `${names}` in `template` files are filled in."""
+    """A file or folder `path` of a Go module, copied to assets/`dest` of the cache.
+
+    source: the folder with the go.mod that has the version of the module; template: a file below `path` in which each `${name}` of `substitute` is replaced.
+    """
 
     source: str
     module: str
@@ -70,7 +73,7 @@ class Asset:
 
 
 class Builder:
-    """Builds into `cache`: `bin/<name>` for binaries, `assets/<dest>` for assets."""
+    """Builds into the folder `cache`: `bin/<name>` for binaries, `assets/<dest>` for assets. go: path of the Go command; report: takes lines of progress."""
 
     def __init__(self, cache: str, go: str, report: Callable[[str], None] = lambda line: None) -> None:
         self.cache = Path(cache).absolute()  # the compiler runs in another folder
@@ -99,7 +102,7 @@ class Builder:
         Thread(target=self._fetch, args=[[*binaries]], daemon=True).start()
 
     def build(self, binary: Binary, position: str) -> None:
-        """Compiles one binary and reports progress every ten seconds. position: such as `2 of 5`. Raises BuildError."""
+        """Compiles one binary and reports progress at most every ten seconds. position: such as `2 of 5`. Raises BuildError."""
         fingerprint = binary.fingerprint(self.go_version)
         target = self.path(binary.name)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -122,19 +125,19 @@ class Builder:
 
     def copy(self, asset: Asset) -> None:
         """Copies one asset out of its module, which is downloaded unless it is in the module cache. Raises BuildError."""
-        where = self._module_dir(asset) / asset.path
-        if not where.exists():
+        original = self._module_dir(asset) / asset.path
+        if not original.exists():
             raise BuildError(f"{asset.module} has no {asset.path}; check the version in {asset.source}/go.mod.")
         target = self._asset_path(asset)
         partial = target.with_name(f".{target.name}.partial")
         _remove(partial)
         partial.parent.mkdir(parents=True, exist_ok=True)
-        if where.is_dir():
-            shutil.copytree(where, partial, copy_function=shutil.copyfile)
+        if original.is_dir():
+            shutil.copytree(original, partial, copy_function=shutil.copyfile)
             for folder, _names, _files in os.walk(partial):
                 os.chmod(folder, 0o755)
         else:
-            shutil.copyfile(where, partial)
+            shutil.copyfile(original, partial)
         if asset.template:
             _fill(partial / asset.template, dict(asset.substitute))
         _remove(target)
@@ -149,7 +152,7 @@ class Builder:
                 return  # the build reports the same error
 
     def _progress(self, command: list[str], folder: str) -> Iterator[tuple[str, int]]:
-        """Each line of the compiler with the count of packages so far, and an empty line every ten seconds."""
+        """(line, lines so far) for each line of the compiler, mostly one for each package; and an empty line at most every ten seconds, as a sign to report."""
         compiled, reported = 0, time.monotonic()
         with programs.start(command, cwd=folder, env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
             try:
@@ -164,6 +167,7 @@ class Builder:
                 raise
 
     def _explain(self, binary: Binary, output: list[str]) -> str:
+        """The message for a failed build: the first lines of the compiler that are errors, not names of packages."""
         errors = [line for line in output if line and not line.startswith("go: downloading") and not re.fullmatch(r"[\w.\-/]+", line)]
         head = "\n  ".join(errors[:12])  # the cause is first, followed by consequences and usage texts
         hint = "Check that the Go module proxy can be reached, and that the disk is not full."
@@ -215,7 +219,7 @@ def _version(text: str) -> tuple[int, ...]:
 
 
 def _fill(path: Path, values: dict[str, str]) -> None:
-    """Replaces `${name}` in a `*.tmpl.*` file and removes the `.tmpl` from its name."""
+    """Replaces each `${name}` of `values` in a file and removes `.tmpl` from its name; other `${...}` stay."""
     filled = Template(path.read_text(encoding="utf-8")).safe_substitute(values)
     path.with_name(path.name.replace(".tmpl", "")).write_text(filled, encoding="utf-8")
     path.unlink()

@@ -20,8 +20,9 @@ from pathlib import Path
 
 from ..common import programs
 
+# Capabilities that the cluster needs, with their bit numbers in CapEff of /proc/self/status.
 CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_SYS_ADMIN": 21, "CAP_SYS_CHROOT": 18}
-CONTROLLERS = ("cpu", "cpuset", "memory", "pids")
+CGROUP_CONTROLLERS = ("cpu", "cpuset", "memory", "pids")
 # Commands that the cluster calls, with their Debian packages.
 PACKAGES = {
     "containerd": "containerd",
@@ -34,15 +35,17 @@ PACKAGES = {
     "zstd": "zstd",
 }
 CNI_PACKAGE = "containernetworking-plugins"
-# A loopback address that no program binds: a port is in use here only by a program that listens on all addresses.
+# A loopback address to which no program binds: on it, a port is in use only if a program listens on all addresses.
 UNUSED_ADDRESS = "127.255.255.254"
-DOWN_HINT = "`make down` does if it is left from a local cluster"
+DOWN_HINT = "`make down` stops it if it belongs to an earlier local cluster"
 
 
 @dataclass(frozen=True)
 class Needs:
-    """Requirements of the cluster. memory, disk: MiB; ports: (address, port, `tcp` or `udp`, program); running: whether the cluster already runs;
-    check_mode: load no kernel module; go: path of the Go compiler, None when none is new enough.
+    """Requirements of the cluster. memory, disk: MiB; folders: where it writes; ports: (address, port, `tcp` or `udp`, program); ranges: of pods and Services;
+    bridge: its network interface; cni_bin: folder of the CNI plugins; foreign_cni: folders where another cluster has its CNI configuration; running: whether
+    the cluster already runs; check_mode: load no kernel module; go: path of the Go compiler, None when none is new enough; go_package: `name==version` of the
+    Python package that has a Go compiler.
     """
 
     memory: int
@@ -98,7 +101,7 @@ def _cgroups() -> Iterator[str]:
         present = set(unified.read_text(encoding="utf-8").split())
     else:
         present = {each.name for each in Path("/sys/fs/cgroup").glob("*") if (each / "cgroup.procs").exists()}
-    absent = [each for each in CONTROLLERS if each not in present]
+    absent = [each for each in CGROUP_CONTROLLERS if each not in present]
     if absent:
         yield f"The cgroup controllers {', '.join(absent)} are missing under /sys/fs/cgroup: mount cgroups, or enable them on the kernel's command line."
 
@@ -146,7 +149,7 @@ def _go(needs: Needs) -> Iterator[str]:
     name, _equals, version = needs.go_package.partition("==")
     listed = programs.run([sys.executable, "-m", "pip", "index", "versions", name]).stdout
     if version not in listed.replace(",", " ").split():
-        reason = f"no Python package index in reach to get {needs.go_package} from"
+        reason = f"no Python package index that this host reaches has {needs.go_package}"
         yield f"There is no Go compiler that is new enough, and {reason}: install Go and put it on the PATH."
 
 
@@ -167,7 +170,7 @@ def _in_use(address: str, port: int, protocol: str) -> bool:
                 probe.bind((str(ipaddress.IPv4Address(here)), port))
                 return False
             except ipaddress.AddressValueError:
-                continue  # from an invalid range, which _ranges reports; no name is resolved
+                continue  # not an IPv4 address, since it comes from an invalid range, which _ranges reports
             except OSError as error:
                 if error.errno != errno.EADDRNOTAVAIL:
                     return error.errno == errno.EADDRINUSE  # not EACCES: _permissions reports that
@@ -178,7 +181,7 @@ def _ranges(needs: Needs) -> Iterator[str]:
     ranges = [each for each in map(_network, needs.ranges) if each]
     for text in needs.ranges:
         if _network(text) is None:
-            yield f"{text!r} is no range for local_cluster_pod_range or local_cluster_service_range: write IPv4 that ends in .0, such as 10.215.0.0/24."
+            yield f"{text!r} is no range for local_cluster_pod_range or local_cluster_service_range: write an IPv4 one that ends in .0, such as 10.215.0.0/24."
     if any(one.overlaps(other) for one, other in itertools.combinations(ranges, 2)):
         yield f"The ranges {' and '.join(needs.ranges)} overlap: choose others with local_cluster_pod_range and local_cluster_service_range."
     for line in Path("/proc/net/route").read_text(encoding="utf-8").splitlines()[1:]:
@@ -192,7 +195,7 @@ def _ranges(needs: Needs) -> Iterator[str]:
 
 
 def _network(text: str) -> ipaddress.IPv4Network | None:
-    """The range; None when it is invalid or does not end in .0, since the address of the node is the range with .1 in the place of .0."""
+    """The range; None when it is invalid or its first address does not end in .0: the address of the node is the same with .1 in the place of .0."""
     try:
         network = ipaddress.IPv4Network(text)
     except ValueError:

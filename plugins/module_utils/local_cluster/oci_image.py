@@ -26,21 +26,22 @@ from ..common.clock import SYSTEM, Clock
 # The user and group that the upstream images run as.
 NOBODY = 65532
 PASSWD = f"root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:{NOBODY}:{NOBODY}:nonroot:/home/nonroot:/sbin/nologin\n"
+# Media types of manifests, as an Accept header.
 MANIFESTS = "application/vnd.oci.image.manifest.v1+json, application/vnd.docker.distribution.manifest.v2+json"
-ABSENT = "absent"
+ABSENT = "absent"  # in the place of the digest of an image that the registry does not have
 # Number of programs in one call of `ldd`.
 LDD_FILES = 200
-# Names in the library folder of an interpreter that no server needs.
-NOT_OF_PYTHON = ("site-packages", "dist-packages", "test", "idlelib", "lib2to3", "tkinter", "turtledemo", "ensurepip", "config-*")
+# Patterns of names in the standard library folder of Python that are left out of images, since no server needs them.
+STDLIB_LEFT_OUT = ("site-packages", "dist-packages", "test", "idlelib", "lib2to3", "tkinter", "turtledemo", "ensurepip", "config-*")
 
 
 @dataclass(frozen=True)
 class Image:
     """An image, or one more layer on the image `base` of the same registry.
 
-    files: paths in the image, each with a file of this host; trees: the same with folders, which need not exist once the image is made; leave_out: patterns
-    of names in the trees; inputs: files whose content determines the trees; python: a virtual environment of this host whose interpreter and standard library
-    are added, at their own paths; libraries: whether to add the shared libraries that all of these link to.
+    files: {path in the image: file on this host}; trees: {path in the image: folder on this host}, folders that may be removed once the image is made;
+    leave_out: patterns of names that are left out of the trees; inputs: files whose content determines the trees; python: a virtual environment of
+    this host whose interpreter and standard library are added, at their own paths; libraries: whether to add the shared libraries that all of these link to.
     """
 
     name: str
@@ -59,7 +60,7 @@ class Image:
         return [*(path for path in [*self.files.values(), *self.inputs] if not os.path.isfile(path)), *(path for path in folders if not os.path.isdir(path))]
 
     def fingerprint(self, base: str = "") -> str:
-        """The hash of all inputs; for files, which may be large, of size and modification time. base: the digest of the base image."""
+        """The hash of all inputs. Of `files`, which may be large, only size and modification time are hashed. base: the digest of the base image."""
         inputs: list[t.Any] = [(target, source, os.stat(source).st_size, os.stat(source).st_mtime_ns) for target, source in sorted(self.files.items())]
         inputs += [hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in self.inputs]
         inputs += [sorted(self.trees.items()), self.leave_out, self.python and _interpreter(self.python)]
@@ -82,7 +83,7 @@ class Image:
                 with open(source, "rb") as content:
                     if target in self.files:
                         _add(tar, target.lstrip("/"), content, details.st_size, 0o755)
-                    else:  # Python ignores a compiled file whose recorded time of the source differs
+                    else:  # with the modification time: Python ignores a .pyc file that records another one for its source
                         _add(tar, target.lstrip("/"), content, details.st_size, 0o755 if details.st_mode & 0o100 else 0o644, int(details.st_mtime))
 
     def _sources(self) -> dict[str, str]:
@@ -92,14 +93,14 @@ class Image:
             sources.update(_tree(source, target, self.leave_out))
         if self.python:
             program, library = _interpreter(self.python)
-            sources |= {program: os.path.realpath(program), **_tree(library, library, NOT_OF_PYTHON)}
+            sources |= {program: os.path.realpath(program), **_tree(library, library, STDLIB_LEFT_OUT)}
         return {**sources, **self.files}
 
 
 class Registry:
     """A registry on this host with plain HTTP.
 
-    blobs: the folder on its disk; stamps: the folder that records the inputs of each pushed image; starts: seconds within which it starts to answer.
+    blobs: the folder on its disk; stamps: the folder that records the inputs of each pushed image; starts: seconds that it may take to accept connections.
     """
 
     def __init__(self, address: str, crane: str, blobs: str, stamps: str, starts: float = 0.0, clock: Clock = SYSTEM) -> None:
@@ -107,7 +108,7 @@ class Registry:
         self.crane = crane
         self.blobs = Path(blobs)
         self.stamps = Path(stamps)
-        self._clock, self._started = clock, clock.now() + starts
+        self._clock, self._start_deadline = clock, clock.now() + starts
 
     def holds(self, image: Image) -> bool:
         """Whether the registry has this image, made from the current inputs."""
@@ -116,17 +117,17 @@ class Registry:
             return False
         if self._digest(image.name) == ABSENT:
             self._restore_manifest(image.name)
-        return stamp.read_text(encoding="utf-8") == self._record(image)
+        return stamp.read_text(encoding="utf-8") == self._stamp_content(image)
 
     def push(self, image: Image) -> None:
         """Assembles the image and pushes it. Raises CalledProcessError with the output of crane."""
         reference = f"{self.address}/{image.name}"
         packing = self.stamps.parent / "packing"
-        shutil.rmtree(packing, ignore_errors=True)  # possibly gigabytes of a run that was killed
+        shutil.rmtree(packing, ignore_errors=True)  # of a run that was killed, possibly gigabytes
         packing.mkdir(parents=True)
         try:
             layer = str(packing / "layer.tar.zst")
-            _packed(image, layer)
+            _write_compressed(image, layer)
             self._upload(image.name, layer)
             below = ["--base", f"{self.address}/{image.base}"] if image.base else []
             self._crane("append", "--new_layer", layer, "--new_tag", reference, *below)
@@ -136,20 +137,20 @@ class Registry:
             shutil.rmtree(packing, ignore_errors=True)
         stamp = self._stamp(image)
         stamp.parent.mkdir(parents=True, exist_ok=True)
-        stamp.write_text(self._record(image), encoding="utf-8")
+        stamp.write_text(self._stamp_content(image), encoding="utf-8")
         _status, kind, content = self._request("GET", image.name)
         kept = self._manifest(image.name)
         kept.parent.mkdir(exist_ok=True)
-        before = _blobs(kept)
+        former_blobs = _blobs(kept)
         # A run may be killed at any moment: the manifest is complete, or unchanged.
-        half = self.stamps.parent / "manifest"
-        half.write_bytes(kind.encode() + b"\n" + content)
-        half.replace(kept)
-        for digest in before.keys() - {digest for manifest in kept.parent.iterdir() for digest in _blobs(manifest)}:
+        partial = self.stamps.parent / "manifest"
+        partial.write_bytes(kind.encode() + b"\n" + content)
+        partial.replace(kept)
+        for digest in former_blobs.keys() - {digest for manifest in kept.parent.iterdir() for digest in _blobs(manifest)}:
             self._blob(digest).unlink(missing_ok=True)  # gigabytes, if it is a layer of vLLM
 
     def _upload(self, name: str, layer: str) -> None:
-        """Uploads a layer to the registry in one request, which goes to its disk. crane sends pieces, which the registry collects in memory."""
+        """Uploads a layer in one request, which the registry writes to disk. crane would upload it in chunks, which the registry keeps in memory."""
         digest = hashlib.sha256()
         with open(layer, "rb") as content, contextlib.suppress(OSError):  # crane then tries again, and reports the error
             for piece in iter(lambda: content.read(2**20), b""):
@@ -158,9 +159,9 @@ class Registry:
             self._request("POST", name, f"blobs/uploads/?digest=sha256:{digest.hexdigest()}", body=content, size=os.path.getsize(layer))
 
     def _restore_manifest(self, name: str) -> None:
-        """Uploads a manifest again whose blobs the registry has. It keeps blobs on disk, and manifests only in memory.
+        """Uploads the manifest of an image again if the registry has its blobs: a registry that restarts keeps blobs, which are on disk, but no manifests.
 
-        The disk is checked, since the registry hashes a blob to confirm that it has it: seconds for each of vLLM's images.
+        The blobs are checked on disk: the registry would hash each blob before it answers, which takes seconds for each of vLLM's images.
         """
         kept = self._manifest(name)
         blobs = _blobs(kept)
@@ -171,7 +172,7 @@ class Registry:
     def _blob(self, digest: str) -> Path:
         return self.blobs / digest.replace(":", "/")
 
-    def _record(self, image: Image) -> str:
+    def _stamp_content(self, image: Image) -> str:
         """The content of a stamp: the hash of the inputs, and the digest in the registry."""
         return f"{image.fingerprint(self._digest(image.base) if image.base else '')} {self._digest(image.name)}"
 
@@ -179,12 +180,14 @@ class Registry:
         programs.run([self.crane, *arguments, "--insecure"], check=True)
 
     def _digest(self, name: str) -> str:
+        """The digest of an image in the registry, `present` where the registry does not say it, or ABSENT."""
         status, digest, _content = self._request("HEAD", name, header="Docker-Content-Digest")
         return digest or "present" if status == 200 else ABSENT
 
     def _request(self, method: str, name: str, what: str = "", body: bytes | t.BinaryIO = b"", kind: str = "", size: int | None = None,
                  header: str = "Content-Type") -> tuple[int, str, bytes]:  # fmt: skip
-        """(status, one header, content) of a request about an image: its manifest, or the path `what`. size: bytes of a body that is a file. Raises OSError."""
+        """(status, one header, content) of a request about an image: for its manifest, or the path `what` of its repository. kind: media type of the body;
+        size: bytes of a body that is a file; header: which header of the answer. Raises OSError."""
         repository, _colon, tag = name.rpartition(":")
         connection = http.client.HTTPConnection(self.address, timeout=10)
         try:
@@ -198,12 +201,12 @@ class Registry:
             connection.close()
 
     def _connect(self, connection: http.client.HTTPConnection) -> None:
-        """Connects, once the registry has started. Raises OSError."""
+        """Connects; while the registry may still be starting, it tries again. Raises OSError."""
         while True:
             try:
                 return connection.connect()
             except ConnectionRefusedError:
-                if self._clock.now() >= self._started:
+                if self._clock.now() >= self._start_deadline:
                     raise
             self._clock.sleep(0.2)
 
@@ -215,7 +218,7 @@ class Registry:
 
 
 def _blobs(manifest: Path) -> dict[str, int]:
-    """{digest: size} of the blobs in a manifest, which is stored after its media type; empty where there is no manifest, or only a part of one."""
+    """{digest: bytes} of the blobs in a manifest file, whose first line is the media type; empty where there is no such file, or only a part of one."""
     if not manifest.is_file():
         return {}
     try:
@@ -229,8 +232,8 @@ def _file_name(image: str) -> str:
     return re.sub(r"[^\w.-]+", "_", image)
 
 
-def _packed(image: Image, path: str) -> None:
-    """Writes the compressed layer. Gzip would take minutes for gigabytes here, and as long again in the node."""
+def _write_compressed(image: Image, path: str) -> None:
+    """Writes the layer with zstd. With gzip, gigabytes would take minutes here, and minutes again when the node unpacks them."""
     with programs.start(["zstd", "-q", "-1", "-T0", "-o", path], stdin=subprocess.PIPE) as packing, t.cast("t.IO[bytes]", packing.stdin) as pipe:
         image.layer(pipe)
     if packing.returncode:
@@ -238,6 +241,7 @@ def _packed(image: Image, path: str) -> None:
 
 
 def _folders(paths: list[str]) -> list[str]:
+    """The folders that lead to these paths, parents first. A path that ends in / is a folder, and included."""
     folders: set[str] = set()
     for path in paths:
         parts = path.strip("/").split("/") if path.endswith("/") else path.strip("/").split("/")[:-1]
@@ -266,15 +270,15 @@ def _tree(source: str, target: str, left_out: t.Sequence[str]) -> dict[str, str]
 
 
 def _interpreter(environment: str) -> tuple[str, str]:
-    """(program that the virtual environment's own Python links to, folder of its standard library)."""
+    """(path of the base interpreter of a virtual environment, folder of its standard library)."""
     code = "import sys, sysconfig; print(sys._base_executable); print(sysconfig.get_path('stdlib'))"
     lines = programs.run([f"{environment}/bin/python3", "-c", code], check=True).stdout.split("\n")
     return lines[0], lines[1]
 
 
 def _libraries(sources: dict[str, str]) -> dict[str, str]:
-    """{path where it is loaded from: file} for the shared libraries and the loader that the files link to, without those among the files."""
-    binaries = [source for source in sources.values() if _links(source)]
+    """{path that the loader opens: file on this host} for the shared libraries and the loader that the files link to, without those among the files."""
+    binaries = [source for source in sources.values() if _is_elf(source)]
     libraries: dict[str, str] = {}
     for start in range(0, len(binaries), LDD_FILES):
         listed = programs.run(["ldd", *binaries[start : start + LDD_FILES]]).stdout
@@ -283,7 +287,7 @@ def _libraries(sources: dict[str, str]) -> dict[str, str]:
     return {path: file for path, file in libraries.items() if file not in present}
 
 
-def _links(file: str) -> bool:
-    """Whether a file is a program or a library."""
+def _is_elf(file: str) -> bool:
+    """Whether a file is a binary program or a shared library, which may link to others."""
     with open(file, "rb") as content:
         return content.read(4) == b"\x7fELF"

@@ -19,14 +19,14 @@ HOST_PREFLIGHT: dict[str, t.Any] = {
     "cni_bin": option("path", "Folder of the CNI plugins.", required=True),
     "foreign_cni": option("list", "Folders in which another cluster would have its CNI configuration.", default=["/etc/cni/net.d"], elements="path"),
     "pidfile": option("path", "PID file of the supervisor. While its process runs, ports in use are the cluster's own.", required=True),
-    "requirements": option("path", "Python requirements of the cluster.", required=True),
-    "installed": option("path", "Copy of the requirements that were installed.", required=True),
+    "requirements": option("path", "Requirements file with the Python packages of the cluster.", required=True),
+    "installed": option("path", "Copy of O(requirements) as they were last installed.", required=True),
     "go_minimum": option("str", "Minimum version of Go.", required=True),
     "go_candidates": option("list", "Names or paths of Go commands, in order of preference.", elements="str", required=True),
     "go_package": option("str", "Python package that brings a Go compiler when the host has none.", required=True),
 }
 HOST_RESIDUE: dict[str, t.Any] = {
-    "state": option("str", "V(listed) only finds, V(absent) also removes.", choices=["listed", "absent"], default="listed"),
+    "state": option("str", "V(listed) only finds what the cluster left here, V(absent) also removes it.", choices=["listed", "absent"], default="listed"),
     "folders": option("list", "The cluster's own folders.", elements="path", required=True),
     "cache": option("path", "Folder of the cluster's programs. It is not removed.", required=True),
     "bridge": option("str", "Name of the cluster's bridge.", required=True),
@@ -71,14 +71,14 @@ LOCAL_PKI: dict[str, t.Any] = {
         default=[],
         elements="dict",
     ),
-    "server": option("str", "Address of the API server, for the kubeconfigs.", required=True),
+    "server": option("str", "URL of the API server, for the kubeconfigs.", required=True),
     "cluster": option("str", "Name of the cluster and context in the kubeconfigs.", default="local"),
 }
 OCI_IMAGES: dict[str, t.Any] = {
     "registry": option("str", "Address of the registry, C(host:port), plain HTTP on this host.", required=True),
     "crane": option("path", "The C(crane) program.", required=True),
     "blobs": option(
-        "path", "Folder where the registry keeps its blobs. Those of an image that is made again are removed once no image has them.", required=True
+        "path", "Folder where the registry keeps its blobs. When an image is made again, its former blobs that no image uses are removed.", required=True
     ),
     "stamps": option("path", "Folder that records the inputs of each image.", required=True),
     "images": option(
@@ -86,7 +86,7 @@ OCI_IMAGES: dict[str, t.Any] = {
         "The images.",
         options={
             "name": option("str", "Repository and tag.", required=True),
-            "files": option("dict", "Paths in the image, each with a file of this host; a pattern must match one file.", required=True),
+            "files": option("dict", "Paths in the image, each with a file of this host or a glob pattern that matches one file.", required=True),
             "entrypoint": option("list", "Program and arguments that a container starts.", elements="str", required=True),
             "trees": option(
                 "dict",

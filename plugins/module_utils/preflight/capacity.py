@@ -34,29 +34,29 @@ def quotas(facts: Facts, needs: Facts, platform: Facts) -> Findings:
 
 
 def unstated(facts: Facts, needs: Facts, platform: Facts) -> Findings:
-    """A quota on CPU or memory rejects pods that do not state these resources and get no default from a LimitRange."""
+    """Where a quota counts CPU or memory, each container specifies it or gets a default from a LimitRange. The quota rejects other pods."""
     defaults = _defaults(facts)
     for quota in _quotas(facts):
         for name in mapping(get_path(quota, "status", "hard")):
             part, resource = _counted(name)
             if resource not in ("cpu", "memory"):
                 continue
-            # where a pod states only its limit, the request is the same
+            # For a container that specifies only a limit, Kubernetes sets the request to the same value.
             parts = ("requests", "limits") if part == "requests" else ("limits",)
             containers = [container for pod in needs["resources"] for container in pod["containers"]]
             lacking = [container["name"] for container in containers if not any(container[each].get(resource) for each in parts)]
             if lacking and resource not in defaults[part]:
                 yield PreflightFinding(
                     "quota/unstated",
-                    f"The quota {text(get_path(quota, 'metadata', 'name'))} counts {name} in {needs['namespace']}, and refuses pods that do not state it.",
-                    f"not stated for {', '.join(lacking)}",
-                    f"resources.{part}.{resource} of each",
-                    "Write it for the model service and for its scheduler, or have a LimitRange made with a default.",
+                    f"The quota {text(get_path(quota, 'metadata', 'name'))} counts {name} in {needs['namespace']}, and rejects pods that do not specify it.",
+                    f"not specified for {', '.join(lacking)}",
+                    f"resources.{part}.{resource} of each container",
+                    "Specify it for the model service and for its scheduler, or have a LimitRange with a default created.",
                 )
 
 
 def _quotas(facts: Facts) -> list[Facts]:
-    """The quotas that count our pods: without deadline and priority class, and not of class BestEffort."""
+    """The quotas that count our pods: those without a scopeSelector, and with no scopes but NotTerminating and NotBestEffort."""
     return [
         quota for quota in dicts(facts.get("quotas")) if not get_path(quota, "spec", "scopeSelector") and _scopes(quota) <= {"NotTerminating", "NotBestEffort"}
     ]
@@ -68,7 +68,7 @@ def _scopes(quota: Facts) -> set[str]:
 
 
 def _defaults(facts: Facts) -> dict[str, set[str]]:
-    """{limits, requests: names of the resources for which a LimitRange of the namespace has a default}."""
+    """{limits, requests: names of the resources for which a LimitRange of the namespace has a default}. As in Kubernetes, `max` and `min` are defaults too."""
     entries = [limit for item in dicts(facts.get("limit_ranges")) for limit in dicts(get_path(item, "spec", "limits")) if limit.get("type") == "Container"]
     limits = {name for entry in entries for key in ("default", "max") for name in mapping(entry.get(key))}
     requests = {name for entry in entries for key in ("defaultRequest", "min") for name in mapping(entry.get(key))}
@@ -76,7 +76,7 @@ def _defaults(facts: Facts) -> dict[str, set[str]]:
 
 
 def _counted(name: str) -> tuple[str, str]:
-    """(part, resource) that a name in a quota counts, such as (limits, cpu) for limits.cpu."""
+    """(`requests` or `limits`, resource) that a name in a quota counts, such as (limits, cpu) for limits.cpu."""
     part, dot, resource = name.partition(".")
     return (part, resource) if dot and part in ("requests", "limits") else ("requests", name)
 
@@ -95,13 +95,17 @@ def _of_pod(pod: Facts, part: str, resource: str) -> Decimal:
 
 
 def _own_use(facts: Facts, needs: Facts) -> dict[str, Decimal]:
-    """{name in a quota: the amount that our own pods use of it}."""
+    """{name in a quota of the namespace: the amount that our own pods use of it}. A pod that has ended counts as an object alone."""
     used: dict[str, Decimal] = {}
     for pod in dicts(facts.get("pods", facts.get("own_pods"))):
-        if not needs["labels"].items() <= mapping(get_path(pod, "metadata", "labels")).items():
+        elsewhere = get_path(pod, "metadata", "namespace") not in (None, needs["namespace"])
+        if elsewhere or not needs["labels"].items() <= mapping(get_path(pod, "metadata", "labels")).items():
             continue
-        for name in ("pods", "count/pods"):
+        ended = get_path(pod, "status", "phase") in ("Succeeded", "Failed")
+        for name in ("count/pods",) if ended else ("pods", "count/pods"):
             used[name] = used.get(name, Decimal(0)) + 1
+        if ended:
+            continue
         sidecars = [each for each in dicts(get_path(pod, "spec", "initContainers")) if each.get("restartPolicy") == "Always"]
         for container in [*dicts(get_path(pod, "spec", "containers")), *sidecars]:
             for part in ("requests", "limits"):

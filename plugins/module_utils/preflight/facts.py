@@ -26,9 +26,9 @@ from .running import KINDS, MANAGER
 
 _METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 _BUNDLES = ("gateway.networking.k8s.io/bundle-version", "inference.networking.k8s.io/bundle-version", "llm-d.ai/bundle-version")
-_UNREAD = object()
-DEVICES = "resource.k8s.io/v1"  # the API of claims
-# Paths of the objects that a file may name.
+_UNREAD = object()  # in place of a result that the account may not read
+DEVICES = "resource.k8s.io/v1"  # the API of device claims (dynamic resource allocation)
+# API paths of the objects that the user's file may refer to by name.
 _NAMED = {
     "Secret": "/api/v1/namespaces/{namespace}/secrets/{name}",
     "ConfigMap": "/api/v1/namespaces/{namespace}/configmaps/{name}",
@@ -40,7 +40,7 @@ _NAMED = {
     "ResourceClaim": "/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims/{name}",
     "ResourceClaimTemplate": "/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaimtemplates/{name}",
 }
-# The facts for a starting file, and the needs with which `collect` reads them: nothing that belongs to one deployment.
+# For `survey`: the facts that it reads, and needs for `collect` that belong to no deployment.
 _SURVEYED = ("crds", "nodes", "storage_classes", "gateway_classes", "load_balancers", "cluster_version", "infrastructure")
 _NO_NEEDS: Facts = {
     **{name: [] for name in ("namespaces", "made", "named", "rights", "objects")},
@@ -51,7 +51,10 @@ _NO_NEEDS: Facts = {
 
 
 def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = None) -> Facts:
-    """The facts of a cluster, or `only` some of them by key. Raises ClusterError if the API server does not answer."""
+    """The facts of a cluster that the checks of these needs use, or `only` some of them by key. needs: from plan/cluster/preflight.py.
+
+    Raises ClusterError if the API server does not answer.
+    """
     version = cluster.get("/version").get("gitVersion")  # first and alone, so that an API server that does not answer is reported once
     home = needs["namespace"]
     groups = {group["name"]: [entry["version"] for entry in dicts(group.get("versions"))] for group in dicts(cluster.get("/apis").get("groups"))}
@@ -98,13 +101,14 @@ def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = Non
     known = {name: result for name, result in zip(jobs, results, strict=False) if result is not _UNREAD}
     if known.get("pods") and "node_autoscalers" in known and not known["node_autoscalers"]["seen"]:
         known["node_autoscalers"]["seen"] = node_autoscalers.running(known["pods"])
+    # Without the permission to list the pods of all namespaces, at least those of this namespace.
     if "pods" in jobs and "pods" not in known and (own := _tried(lambda: _items(cluster, f"/api/v1/namespaces/{home}/pods"))) is not _UNREAD:
         known["own_pods"] = own
     return {"version": version, "groups": groups, **known, "rights": rights}
 
 
 def survey(cluster: Cluster, namespace: str = "") -> Facts:
-    """The facts from which inventory/file.py makes a file, with the controllers of all providers. Raises ClusterError as `collect` does.
+    """The facts from which inventory/file.py writes a first file for a cluster, with the controllers of all providers. Raises ClusterError as `collect` does.
 
     Also the names of all namespaces, and the deployments: of the whole cluster, or of this namespace where the account may not list the others.
     """
@@ -122,10 +126,10 @@ def survey(cluster: Cluster, namespace: str = "") -> Facts:
     }
 
 
-def deployed(cluster: Cluster, namespaces: t.Sequence[str], instance: str = "", home: str = "", edge: str = "") -> Facts:
-    """{objects, unread}: our objects by which preflight/running.py identifies deployments; kinds that the account may not list. namespaces: [""] for all.
+def deployed(cluster: Cluster, namespaces: t.Sequence[str], instance: str = "", home: str = "", gateway_namespace: str = "") -> Facts:
+    """{objects: ours, by which preflight/running.py identifies deployments; unread: kinds that the account may not list}. namespaces: [""] for all.
 
-    home, edge: the only namespaces where an unread kind counts, of servers and of Gateways; empty for any.
+    An unread kind counts only in home, or for Gateways in gateway_namespace; where these are empty, in any namespace.
     """
     ours = {MANAGED_BY: MANAGER, **({PART_OF: instance} if instance else {})}
 
@@ -140,7 +144,9 @@ def deployed(cluster: Cluster, namespaces: t.Sequence[str], instance: str = "", 
     results = list(zip(places, cluster.parallel(listed, places), strict=True))
     return {
         "objects": [item for _place, items in results if items is not _UNREAD for item in items],
-        "unread": sorted({kind for (_version, kind, place), items in results if items is _UNREAD and (edge if kind == "Gateway" else home) in ("", place)}),
+        "unread": sorted(
+            {kind for (_version, kind, place), items in results if items is _UNREAD and (gateway_namespace if kind == "Gateway" else home) in ("", place)}
+        ),
     }
 
 
@@ -219,7 +225,7 @@ def _by_name(items: list[Facts]) -> Facts:
 
 
 def _crds(cluster: Cluster) -> Facts:
-    """{name: {version, owner: the first field manager}}. Only the metadata of CRDs is fetched: their schemas are megabytes."""
+    """{name: {version: of its bundle, owner: the first field manager}}. Only the metadata of CRDs is fetched: their schemas are megabytes."""
     answer = cluster.get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", accept=_METADATA)
     crds = {}
     for item in dicts(answer.get("items")):
@@ -249,6 +255,7 @@ def _keys(obj: Facts) -> Facts:
     return {"keys": {key: _padded(text(value)) for key, value in sorted(data.items())}}
 
 
+# str.strip() alone does not remove zero-width characters.
 _BLANKS = " \t\r\n\v\f\xa0\u200b\u2060\ufeff"
 
 
@@ -259,6 +266,7 @@ def _padded(encoded: str) -> bool:
     except ValueError:
         return False
     quoted = len(value) > 1 and value[0] + value[-1] in ("''", '""', "``", "\u201c\u201d", "\u2018\u2019")
+    # aGZf is `hf_`, the start of a Hugging Face token, in base64.
     return value != value.strip(_BLANKS) or quoted or bool(re.match(r"(?i:bearer)[ :]|aGZf[A-Za-z0-9+/]{30,}={0,2}\Z", value))
 
 

@@ -49,7 +49,7 @@ def provider(facts: Facts, needs: Facts, platform: Facts) -> Findings:
         f"The CRDs of {gateway['provider']} are missing.",
         "no such CRD",
         probe,
-        "An administrator installs them once (playbooks/prerequisites.yml); where you may, write 'install: true' under llm_d_gateway and we do.",
+        "An administrator installs them once (playbooks/prerequisites.yml). If your account may do so, write 'install: true' under llm_d_gateway.",
     )
 
 
@@ -90,14 +90,14 @@ def user_workloads(facts: Facts, needs: Facts, platform: Facts) -> Findings:
             "Model servers and endpoint pickers are to be scraped (llm_d_monitoring.scrape), and OpenShift does not monitor the workloads of users.",
             "enableUserWorkload is not true",
             "'enableUserWorkload: true' in config.yaml of ConfigMap openshift-monitoring/cluster-monitoring-config",
-            "An administrator switches it on, or write 'scrape: false' under llm_d_monitoring.",
+            "Have an administrator enable it, or write 'scrape: false' under llm_d_monitoring.",
         )
 
 
 def collector(facts: Facts, needs: Facts, platform: Facts) -> Findings:
-    """The Service that spans are sent to exists and has the port. No error would report it: senders drop spans, and requests are answered."""
+    """The Service that spans are sent to exists and has the port. Nothing else reports it: senders drop their spans silently."""
     wanted, observed = needs["collector"], mapping(facts.get("collector"))
-    if not wanted or not observed or not (observed["namespace"] or wanted["sure"]):  # without .svc it may be a host outside the cluster
+    if not wanted or not observed or not (observed["namespace"] or wanted["sure"]):  # not `sure`: a host without .svc may be outside the cluster
         return
     place = f"Service {wanted['namespace']}/{wanted['name']}"
     ports = [str(port.get("port")) for port in dicts(get_path(observed["service"], "spec", "ports"))]
@@ -117,7 +117,7 @@ def controller(facts: Facts, needs: Facts, platform: Facts) -> Findings:
     gateway = needs["gateway"]
     for wanted in gateway["controllers"]:
         name = f"{wanted['namespace']}/{wanted['name']}"
-        deployment = mapping(facts.get("controllers")).get(name, "unread")
+        deployment = mapping(facts.get("controllers")).get(name, "unread")  # None if it does not exist
         if needs["installs"]["controller"]:
             yield from _taken(facts, needs, wanted, deployment) if isinstance(deployment, dict) else ()
         elif deployment is None:
@@ -133,7 +133,7 @@ def controller(facts: Facts, needs: Facts, platform: Facts) -> Findings:
 
 
 def _adopted(gateway: Facts, deployment: t.Any) -> Findings:
-    """A controller that we do not install has a version and configuration that serves InferencePools."""
+    """A controller that we do not install has a version and configuration that serves InferencePools. deployment: `unread` where it could not be read."""
     version = image_version(deployment)
     if version and gateway["minimum"] and older(version, gateway["minimum"]):
         yield PreflightFinding(
@@ -146,7 +146,7 @@ def _adopted(gateway: Facts, deployment: t.Any) -> Findings:
     if version and gateway["below"] and not older(version, gateway["below"]):
         yield PreflightFinding(
             "controller/no_pools",
-            f"The controller of {gateway['provider']} serves no InferencePools any more in this version and class.",
+            f"The controller of {gateway['provider']} no longer serves InferencePools in this version, with this GatewayClass.",
             version,
             f"older than {gateway['below']}",
             "Write 'provider: agentgateway', whose class and routes are the same, and have its controller installed.",
@@ -181,19 +181,22 @@ def _taken(facts: Facts, needs: Facts, wanted: Facts, deployment: Facts) -> Find
     ours = has_labels(mapping(mapping(facts.get("namespaces")).get(wanted["namespace"])), needs["labels"])
     if not version or not older(needed, version) or (ours and gateway["asked"]):  # our own is downgraded where the user's file names the version
         return
-    clause = "which this instance installed in a newer version, with a newer collection perhaps" if ours else "which others may use"
+    clause = "which this instance installed in a newer version, perhaps with a newer collection" if ours else "which others may use"
     yield PreflightFinding(
         "controller/newer",
-        f"The controller {name}, {clause}, would be taken back to an older version.",
+        f"The controller {name}, {clause}, would be downgraded.",
         version,
         f"{needed} or older",
         f"{adopt}, or 'version: {version}' with its charts under llm_d_charts to keep it"
-        + (f"; 'version: {gateway['version']}' takes it back." if ours else "."),
+        + (f"; 'version: {gateway['version']}' downgrades it." if ours else "."),
     )
 
 
 def shared_controller(facts: Facts, needs: Facts, platform: Facts) -> Findings:
-    """No other instance uses the controller that we install as another provider: with an extension that we would remove, or without the one that we add."""
+    """No other instance uses the controller that we install for another provider, with an extension where we have none, or without where we have one.
+
+    Such providers share one Helm release: to install one replaces the other (Envoy Gateway and Envoy AI Gateway).
+    """
     gateway = needs["gateway"]
     for rival in gateway["rivals"]:
         place = gateway["controller"]["namespace"]
@@ -227,7 +230,7 @@ def _version_of(image: str | None) -> str | None:
 
 
 def gateway_class(facts: Facts, needs: Facts, platform: Facts) -> Findings:
-    """The GatewayClass is ours to create, or exists, is accepted and has the right controller."""
+    """The GatewayClass is ours to create, or exists, is accepted, and belongs to the controller of the provider."""
     gateway = needs["gateway"]
     if not gateway["create"] and not gateway["create_class"]:
         return
@@ -275,8 +278,8 @@ def gateway_object(facts: Facts, needs: Facts, platform: Facts) -> Findings:
             yield PreflightFinding(
                 "gateway/foreign",
                 f"The Gateway {name} exists, and someone else made it.",
-                "other labels",
-                "ours",
+                "other labels, or none",
+                "the labels of this instance",
                 "Write another name under llm_d_gateway, or 'create: false' to use it.",
             )
     if not gateway["create"] and existing is None:
@@ -299,7 +302,9 @@ def address(facts: Facts, needs: Facts, platform: Facts) -> Findings:
     how = "Write 'service_type: ClusterIP' or NodePort under llm_d_gateway, or install a load balancer such as MetalLB."
     if platform["name"] == "openshift":
         how = "Write 'service_type: ClusterIP' and 'openshift_route: {enabled: true}' under llm_d_gateway."
-    yield PreflightFinding("load_balancer/none", "Nothing here gives addresses to Services of type LoadBalancer.", platform["flavour"], "a load balancer", how)
+    yield PreflightFinding(
+        "load_balancer/none", "Nothing in this cluster gives addresses to Services of type LoadBalancer.", platform["flavour"], "a load balancer", how
+    )
 
 
 CHECKS = (

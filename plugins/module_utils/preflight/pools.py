@@ -30,7 +30,11 @@ def inference_extension(facts: Facts, needs: Facts, platform: Facts) -> Findings
     if gateway["pool_version"] not in mapping(facts.get("groups")).get(gateway["pool_group"], []):
         served = ", ".join(mapping(facts.get("groups")).get(gateway["pool_group"], []))
         yield PreflightFinding(
-            "inference_extension/group", "InferencePools of that version are not served.", served or "none", gateway["pool_version"], ADMINISTRATOR
+            "inference_extension/group",
+            "The cluster does not serve InferencePools in the version that the gateway reads.",
+            served or "none",
+            gateway["pool_version"],
+            ADMINISTRATOR,
         )
     minimum = needs["minimum"]["inference_extension"]
     if crd.get("version") and older(crd["version"], minimum):
@@ -46,18 +50,18 @@ def rewrites(facts: Facts, needs: Facts, platform: Facts) -> Findings:
                 "model.aliases need InferenceModelRewrites, which the cluster does not have.",
                 "no such CRD",
                 name,
-                f"{ADMINISTRATOR} Or take model.aliases out.",
+                f"{ADMINISTRATOR} Or remove model.aliases.",
             )
 
 
 def ignored_objects(facts: Facts, needs: Facts, platform: Facts) -> Findings:
-    """No objects of the older group are ignored: they are read only as long as the newer group does not serve their kind."""
+    """No objects of the older API group are ignored: endpoint pickers read them only as long as the newer group does not serve their kind."""
     for kind, names in mapping(facts.get("objectives")).items():
         crd = f"{kind}.{NEWER_GROUP}"
         if names and (kind in needs["objectives"]["brings"] or crd_of(facts, crd) is not None):
             yield PreflightFinding(
                 "inference_extension/ignored",
-                f"The endpoint picker ignores the {kind} of the older group: the newer group serves them too.",
+                f"The endpoint picker ignores the {kind} of the older API group: the newer group serves them too.",
                 f"{', '.join(names)} in {OLDER_GROUP}",
                 f"{NEWER_GROUP}/v1alpha2",
                 f"Create them again with 'apiVersion: {NEWER_GROUP}/v1alpha2', then delete the older ones.",
@@ -82,7 +86,7 @@ def openshift_pools(facts: Facts, needs: Facts, platform: Facts) -> Findings:
     elif row and row["pool_version"] != needs["gateway"]["pool_version"]:
         yield PreflightFinding(
             "openshift/pool_version",
-            f"The gateway of OpenShift {minor} does not read such InferencePools.",
+            f"The gateway of OpenShift {minor} does not read InferencePools of this version.",
             f"pool_version: {needs['gateway']['pool_version']}",
             row["pool_version"],
             f"Write 'pool_version: {row['pool_version']}' under llm_d_gateway"
@@ -102,7 +106,7 @@ def openshift_builds(facts: Facts, needs: Facts, platform: Facts) -> Findings:
             f"The gateway of the first builds of OpenShift {minor} reads no InferencePools at all.",
             platform["version"],
             f"about {since} or newer",
-            "Upgrade OpenShift, where the image of Deployment istiod-openshift-gateway in openshift-ingress is older than Istio 1.26.",
+            "Upgrade OpenShift if the image of Deployment istiod-openshift-gateway in openshift-ingress is older than Istio 1.26.",
             "warning",
         )
 

@@ -28,7 +28,7 @@ METRICS = {
     ),
 }
 
-_MIN = "Minimum number of servers; preflight requires capacity for them. New deployments start with 1."
+_MIN_DESCRIPTION = "Minimum number of servers; preflight requires capacity for them. New deployments start with 1."
 PREFILL_AUTOSCALING = {
     "provider": Field(
         "str",
@@ -40,7 +40,7 @@ PREFILL_AUTOSCALING = {
         required=True,
         choices=("hpa", "keda", "external"),
     ),
-    "min": Field("int", _MIN, default=1, minimum=1),
+    "min": Field("int", _MIN_DESCRIPTION, default=1, minimum=1),
     "max": Field("int", "Maximum number of servers. Not with C(provider: external).", minimum=1),
     "metrics": Field("dict", "Target value of each metric. The metric that requires the most servers decides.", default={}, options=METRICS),
     "scale_up_stabilization_seconds": Field(
@@ -59,12 +59,12 @@ PREFILL_AUTOSCALING = {
         example="http://prometheus.monitoring:9090",
     ),
 }
-# The last server can only go where requests need no other.
+# Only without prefill servers can a service scale to zero (`min: 0`): otherwise it keeps at least one server of each role.
 AUTOSCALING = {
     **PREFILL_AUTOSCALING,
     "min": Field(
         "int",
-        _MIN
+        _MIN_DESCRIPTION
         + (
             " C(0), only with C(provider: keda), removes the last server when no requests arrive. The next request then starts one; until that"
             " is ready, requests end with status 503, and clients have to repeat them (docs/autoscaling.md)."

@@ -22,7 +22,7 @@ _REFERENCE = Field(
 
 
 def environment_field(of: str) -> Field:
-    """The option `env`. of: whose variables, such as ` of the endpoint picker`."""
+    """The option `env`. of: whose variables, with a leading space, such as ` of the endpoint picker`; may be empty."""
     text = f"Additional environment variables{of}: values, or C({FORMS}) for a value in a Secret or ConfigMap."
     value = Field("str", "The value.", secret=True, otherwise=_REFERENCE)
     return Field("map", text, default={}, keys="env_name", elements=value, example={"AWS_ENDPOINT_URL": {"config_map": "object-store", "key": "endpoint"}})

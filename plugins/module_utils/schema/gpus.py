@@ -36,6 +36,7 @@ _POOL = {
         elements=Field("int", "Number of instances.", minimum=1),
         example={"3g.40gb": 1, "1g.10gb": 4},
     ),
+    # float, so that plan/gpus/validate_gpus.py can explain why a fraction is not possible
     "replicas": Field("float", "With C(time_slicing) or C(mps), how many pods share one GPU, as an integer.", example=2),
 }
 

@@ -17,7 +17,7 @@ from .fields import Field
 TEMPLATE, POD, CONTAINER = "PodTemplateSpec", "PodSpec", "Container"
 DIRECTIVE = "$patch"
 _REPLACE, _DELETE = {DIRECTIVE: "replace"}, {DIRECTIVE: "delete"}
-BLOCKS = {"pod": POD, "container": CONTAINER}  # by the name of the option
+BLOCKS = {"pod": POD, "container": CONTAINER}  # {option: the definition that it adds to}
 _SCALARS = {
     "string": Field("str", "A string."),
     "integer": Field("int", "A whole number."),
@@ -27,7 +27,7 @@ _SCALARS = {
     "object": Field("any", "A mapping."),
 }
 _DIRECTIVE = Field("str", "C(delete), C(replace) or C(merge), as in a patch for C(kubectl patch).", choices=("delete", "replace", "merge"))
-# Objects that pods refer to: {definition: (their kind, the field with the name, the field with the key that is read)}.
+# References to other objects: {definition: [(kind of the object, field with its name, field with the key that is read; empty for the whole object)]}.
 _NAMED = {
     "SecretKeySelector": [("Secret", "name", "key")],
     "SecretEnvSource": [("Secret", "name", "")],
@@ -55,11 +55,11 @@ _VALUES = {
     ("Toleration", "operator"): Field("str", "Operator that compares the value.", choices=("Equal", "Exists", "Lt", "Gt")),
     ("Toleration", "value"): Field("str", "Taint value.", format="label_value"),
 }
-# Options of a model service that are short forms, with the field of its pods.
+# {option of a model service: the field of the PodSpec that it is the short form of}.
 SHORT_FORMS = {"node_selector": "nodeSelector", "tolerations": "tolerations"}
 
 
-Steps = tuple[t.Any, ...]  # into an object: a key, the number of an element, or (key, value) of an element of a list that is merged by this key
+Steps = tuple[t.Any, ...]  # path to a field: keys and indexes; in a list that patches merge by a key, (key, its value) instead of an index
 
 
 class Named(t.NamedTuple):
@@ -81,7 +81,7 @@ class Type(t.NamedTuple):
 
 @functools.cache
 def types(definition: str) -> dict[str, Type]:
-    """{field: type} of a definition; {} for scalars."""
+    """{field: type} of a definition, from the notation of releases/pod_fields.py; {} for scalars."""
     fields = {}
     for row in FIELDS.get(definition, "").split():
         name, _equals, text = row.partition("=")
@@ -97,7 +97,7 @@ def types(definition: str) -> dict[str, Type]:
 
 @functools.cache
 def definition(name: str) -> Field:
-    """The option for an object of a definition."""
+    """The option for an object of a Kubernetes definition, such as `Affinity`. It accepts `$patch` too."""
     return Field("dict", f"A {name}.", fields={**{key: _field(name, key, kind) for key, kind in types(name).items()}, DIRECTIVE: _DIRECTIVE})
 
 
@@ -115,7 +115,7 @@ def _value(name: str) -> Field:
     return _SCALARS.get(name) or definition(name)
 
 
-_UNDERSTOOD = f"The fields of Kubernetes {OLDEST.rpartition('.')[0]} and {NEWEST.rpartition('.')[0]} are known."
+_KNOWN_VERSIONS = f"The fields of Kubernetes {OLDEST.rpartition('.')[0]} and {NEWEST.rpartition('.')[0]} are known."
 
 
 @functools.cache
@@ -133,7 +133,7 @@ def pod_field(of: str) -> Field:
     elsewhere |= dict.fromkeys(("metadata", "spec"), "Write what is in it here, without it.")
     text = (
         f"What to add to the pods {of}: C(labels), C(annotations) and any field of a PodSpec, in Kubernetes' own words, merged as C(kubectl patch) does. See"
-        f" C(docs/pods.md). {_UNDERSTOOD}"
+        f" C(docs/pods.md). {_KNOWN_VERSIONS}"
     )
     return Field("dict", text, fields=fields, elsewhere=elsewhere, example={"runtimeClassName": "nvidia"})
 
@@ -180,9 +180,10 @@ def _merged_mapping(base: t.Any, over: Facts, kind: Type, patch: bool) -> Facts:
         if value is None and not patch:
             result.pop(key, None)
         elif key != DIRECTIVE:
-            gone = patch and key in result and result[key] is None
-            below = ([_REPLACE] if isinstance(value, list) else _REPLACE) if gone else result.get(key)
-            result[key] = merged(below, value, known.get(key, Type(kind.of)), patch)
+            # The earlier patch deletes the field and this one sets it again: the combined patch has to replace it, not merge into it.
+            deleted_before = patch and key in result and result[key] is None
+            before = ([_REPLACE] if isinstance(value, list) else _REPLACE) if deleted_before else result.get(key)
+            result[key] = merged(before, value, known.get(key, Type(kind.of)), patch)
     return result
 
 
@@ -202,7 +203,7 @@ def _merged_list(base: list[t.Any], over: list[t.Any], kind: Type, patch: bool) 
 
 
 def missing(value: t.Any, kind: Type) -> c.Iterator[Steps]:
-    """The places of fields that Kubernetes requires and a value of a type lacks."""
+    """The paths of the fields that Kubernetes requires and that a value of this type lacks."""
     known = types(kind.name)
     if isinstance(value, dict):
         yield from ((name,) for name, each in known.items() if each.required and name not in value)
@@ -215,10 +216,10 @@ def missing(value: t.Any, kind: Type) -> c.Iterator[Steps]:
 
 
 def named(value: t.Any, kind: Type) -> c.Iterator[tuple[Steps, Named]]:
-    """(place, object) of the objects that have to exist for a value of a type."""
+    """(path, object) of each object that a value of this type refers to and that has to exist: not of `optional` references."""
     known = types(kind.name)
     if isinstance(value, dict) and value.get("optional") is not True:
-        yield from (((field,), Named(of, value[field], value.get(key) or "")) for of, field, key in _NAMED.get(kind.name, ()) if value.get(field))
+        yield from (((field,), Named(api_kind, value[field], value.get(key) or "")) for api_kind, field, key in _NAMED.get(kind.name, ()) if value.get(field))
         for key, item in value.items():
             yield from (((key, *steps), what) for steps, what in named(item, known.get(key, Type(kind.of))))
     elif isinstance(value, list):

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Playbooks that wait for another run on the instance, and change nothing before. test_run_lease.py tests the Lease itself."""
+"""A playbook waits, and changes nothing, while another run has the Lease of the instance. test_run_lease.py tests the Lease itself."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from reporting_job import FILE, Facts, Job
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/llm-d/leases"
 SPEC = {"holderIdentity": "job 7 (Deploy) of jane on host-1", "leaseDurationSeconds": 30, "acquireTime": "2026-11-30T06:00:00.000000Z"}
-OTHERS = {"kind": "Lease", "metadata": {"name": "llm-d-record", "resourceVersion": "1"}, "spec": {**SPEC, "renewTime": "2999-01-01T00:00:00.000000Z"}}
+# Another run renews it, so it does not expire.
+HELD_LEASE = {"kind": "Lease", "metadata": {"name": "llm-d-record", "resourceVersion": "1"}, "spec": {**SPEC, "renewTime": "2999-01-01T00:00:00.000000Z"}}
 SIM: Facts = FILE["llm_d_model_services"][0]
+# For a canary: two services with weights on one route.
 SHARED: Facts = {
     "llm_d_gateway": {"provider": "istio"},
     "llm_d_model_services": [{**SIM, "route": {"weights": {"sim": 100, "next": 0}}}, {**SIM, "name": "next", "route": {"path": "/next"}}],
@@ -33,7 +35,8 @@ class Busy(Job):
         def busy(method: str, path: str, query: str, body: bytes) -> tuple[int, t.Any]:
             if path.startswith(LEASES):
                 self.lease_requests.append(method)
-                return 200, OTHERS
+                return 200, HELD_LEASE
+            # Reviews, such as SelfSubjectAccessReview, are POST requests that change nothing.
             if method != "GET" and "dryRun" not in query and not path.endswith("reviews"):
                 self.written.append(f"{method} {path}")
             return original(method, path, query, body)

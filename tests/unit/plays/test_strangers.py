@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Foreign objects with our names: no role changes or deletes them, even without the preflight. And the remains of an interrupted comparison."""
+"""No role changes or deletes a foreign object that has one of our names, even without the preflight. Also what an interrupted comparison has saved."""
 
 from __future__ import annotations
 
@@ -25,31 +25,36 @@ WARMED = {**SERVICE, "warmup": {"schedule": "@hourly", "prompts": ["You answer i
 OURS = {"app.kubernetes.io/managed-by": "llm_d.inference", "app.kubernetes.io/part-of": "llm-d"}
 FOREIGN = {"app.kubernetes.io/part-of": "shop"}
 DEPLOYMENTS = "/apis/apps/v1/namespaces/llm-d/deployments"
-POINT = f"{SPACE}/configmaps/a-compare"
+# The ConfigMap in which a comparison of the presets of service a saves the objects to restore.
+SAVED_STATE = f"{SPACE}/configmaps/a-compare"
 
 
-def there(kind: str, name: str, labels: Facts | None = None, **rest: t.Any) -> Facts:
+def manifest(kind: str, name: str, labels: Facts | None = None, **rest: t.Any) -> Facts:
+    """An object in the namespace llm-d, a foreign one unless labels are given; rest: its other keys."""
     return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": "llm-d", "labels": labels or FOREIGN}, **rest}
 
 
 def deployment(name: str, labels: Facts) -> Facts:
     template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": []}}
     return {
-        **there("Deployment", name, labels),
+        **manifest("Deployment", name, labels),
         "apiVersion": "apps/v1",
         "spec": {"replicas": 3, "selector": {"matchLabels": {"app": name}}, "template": template},
     }
 
 
 def role(name: str, **options: t.Any) -> Facts:
+    """A task that includes a role of the collection."""
     return {"name": name, "ansible.builtin.include_role": {"name": f"llm_d.inference.{name}", **options}}
 
 
+# The tasks of role calibrate that deploy a simulator that imitates service a, measure it and delete it.
 IMITATE = [
     {"llm_d.inference.role_facts": {"role": "calibrate", "derive": ["runs", "targets"]}, "register": "__calibrate_facts"},
     {**role("calibrate", tasks_from="imitate"), "vars": {"__calibrate_engine": {"type": "simulator"}}},
 ]
 
+# The tasks of role canary that send half of the requests to the new service, with the return to the old weights if they fail.
 MOVE = [
     {"llm_d.inference.canary_steps": {"steps": [50], "pause": 0}, "register": "__canary_facts"},
     {
@@ -86,14 +91,14 @@ def run(api: KeepingApi, tmp_path: Path, *tasks: Facts, **given: t.Any) -> tuple
 @pytest.mark.parametrize(
     ("name", "foreign"),
     [
-        ("gaie_scheduler", there("Service", "a-epp-tls")),
-        ("model_service", there("Secret", "a-warmup", data={"x": "eA=="})),
-        ("compare", there("ConfigMap", "a-compare")),
+        ("gaie_scheduler", manifest("Service", "a-epp-tls")),
+        ("model_service", manifest("Secret", "a-warmup", data={"x": "eA=="})),
+        ("compare", manifest("ConfigMap", "a-compare")),
     ],
 )
 def test_a_role_by_itself_refuses_foreign_objects(tmp_path: Path, name: str, foreign: Facts) -> None:
     api = KeepingApi(ready=True)
-    api.apply(f"{DEPLOYMENTS}/a-epp-tls", "", deployment("a-epp-tls", OURS))
+    api.apply(f"{DEPLOYMENTS}/a-epp-tls", "", deployment("a-epp-tls", OURS))  # the endpoint picker of service a
     kind = foreign["kind"]
     api.kept[f"{SPACE}/{kind.lower()}s/{foreign['metadata']['name']}"] = foreign
     before = copy.deepcopy(api.kept)
@@ -103,13 +108,13 @@ def test_a_role_by_itself_refuses_foreign_objects(tmp_path: Path, name: str, for
 
 
 def test_the_gpu_operator_role_by_itself_refuses_a_foreign_config_map(tmp_path: Path) -> None:
-    """As with --tags gpu_operator, without a preflight before. Only the foreign namespace is used, and is not changed."""
+    """As with --tags gpu_operator, which skips the preflight. The namespace gpu-operator is foreign too: the role uses it and does not change it."""
     api, place = KeepingApi(ready=True), "/api/v1/namespaces/gpu-operator"
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "gpu-operator"}, "status": {"phase": "Active"}}
     api.kept[place], name = copy.deepcopy(namespace), f"{place}/configmaps/llm-d-device-plugin"
     pool = {"name": "a", "node_selector": {"x": "y"}, "sharing": "time_slicing", "replicas": 4}
     given = {"llm_d_scope": "cluster", "llm_d_charts": {"gpu_operator": "/charts"}, "llm_d_gpus": {"operator": "nvidia_helm", "pools": [pool]}}
-    api.kept[name] = foreign = there("ConfigMap", "llm-d-device-plugin")
+    api.kept[name] = foreign = manifest("ConfigMap", "llm-d-device-plugin")
     foreign["metadata"]["namespace"] = "gpu-operator"
     status, output = run(api, tmp_path, role("gpu_operator"), **given)
     assert status and "- ConfigMap gpu-operator/llm-d-device-plugin (of shop)" in output and "Helm" not in output, output
@@ -118,18 +123,18 @@ def test_the_gpu_operator_role_by_itself_refuses_a_foreign_config_map(tmp_path: 
 
 def test_llm_d_adopt_takes_over_foreign_objects(tmp_path: Path) -> None:
     api = KeepingApi(ready=True)
-    api.kept[f"{SPACE}/services/a"] = there("Service", "a")
+    api.kept[f"{SPACE}/services/a"] = manifest("Service", "a")
     run(api, tmp_path, role("model_service"), llm_d_adopt=True)
     assert api.kept[f"{SPACE}/services/a"]["metadata"]["labels"].items() >= OURS.items()
 
 
 def test_the_saved_state_of_another_instance_is_not_restored(tmp_path: Path) -> None:
-    """As after llm_d_adopt has taken the service over: the saved state is older than that."""
+    """Another instance saved its state, and then llm_d_adopt took its service over: the saved state is outdated."""
     api = KeepingApi(ready=True)
     api.apply(f"{DEPLOYMENTS}/a-epp-tls", "", deployment("a-epp-tls", OURS))
     old = {**OURS, "app.kubernetes.io/part-of": "old"}
-    point = there("ConfigMap", "a-compare", {**old, "llm-d.ai/restores": "a"}, data={"objects.json": json.dumps([deployment("a-epp-tls", old)])})
-    api.apply(POINT, "", point)
+    saved = manifest("ConfigMap", "a-compare", {**old, "llm-d.ai/restores": "a"}, data={"objects.json": json.dumps([deployment("a-epp-tls", old)])})
+    api.apply(SAVED_STATE, "", saved)
     before = copy.deepcopy(api.kept)
     status, output = run(api, tmp_path, role("compare"))
     assert status and "- ConfigMap llm-d/a-compare (of llm_d_instance old in namespace llm-d)" in output, output
@@ -137,9 +142,9 @@ def test_the_saved_state_of_another_instance_is_not_restored(tmp_path: Path) -> 
 
 
 def test_a_canary_moves_no_requests_of_another_instance(tmp_path: Path) -> None:
-    """Its claims would hold if another instance serves under the same names."""
+    """The claims of the canary cannot detect this: they would hold if another instance serves under the same names."""
     services = [{**SERVICE, "route": {"weights": {"a": 100, "b": 0}}}, {**SERVICE, "name": "b", "route": {"headers": {"x-variant": "b"}}}]
-    route = there("HTTPRoute", "a", {**OURS, "app.kubernetes.io/part-of": "another"}, spec={"parentRefs": [{"name": "theirs"}]})
+    route = manifest("HTTPRoute", "a", {**OURS, "app.kubernetes.io/part-of": "another"}, spec={"parentRefs": [{"name": "theirs"}]})
     api, routes = KeepingApi(ready=True), "/apis/gateway.networking.k8s.io/v1/namespaces/llm-d/httproutes"
     for name in ("a", "a.b", "b"):
         item = copy.deepcopy(route)
@@ -168,9 +173,9 @@ def test_calibration_touches_its_own_simulator_only(tmp_path: Path) -> None:
 
 
 def test_a_run_that_fails_has_ended_an_interrupted_comparison(tmp_path: Path) -> None:
-    """Its servers are applied: the next comparison must not restore the earlier ones."""
+    """The run may have applied some of its objects, so the next comparison must not restore those that were saved before."""
     api = KeepingApi(refuses=("Deployment",))
     for name in ("gaie_scheduler", "model_service"):
-        api.kept[POINT] = there("ConfigMap", "a-compare", {**OURS, "llm-d.ai/restores": "a"}, data={"objects.json": "[]"})
+        api.kept[SAVED_STATE] = manifest("ConfigMap", "a-compare", {**OURS, "llm-d.ai/restores": "a"}, data={"objects.json": "[]"})
         status, output = run(api, tmp_path, role(name))
-        assert status and "Invalid value" in output and POINT not in api.kept, output
+        assert status and "Invalid value" in output and SAVED_STATE not in api.kept, output

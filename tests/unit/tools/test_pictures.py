@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The pictures show each node, link and question of the data, within their frames."""
+"""The pictures of docs/awx.md show each node, link and question of the data, and nothing is outside of their frames."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from tools import controller, pictures
 DATA = controller.data()
 (FLOW,) = DATA["controller_workflows"]
 SURVEY = next(each for each in DATA["controller_templates"] if each["name"] == pictures.SURVEY)
-WIDTH = {"small": 6.2, "head": 9.0}  # of a character, if it is not 7.6
+# The width of a character in pixels, by the class of its text; without a class, OTHER_WIDTH.
+WIDTH, OTHER_WIDTH = {"small": 6.2, "head": 9.0}, 7.6
 
 
 def texts(picture: ET.Element) -> list[str]:
@@ -30,13 +31,13 @@ def words(picture: ET.Element) -> str:
 @pytest.mark.parametrize("path", pictures.generated(), ids=lambda path: path.stem)
 def test_all_of_it_is_within_the_frame(path) -> None:
     picture = ET.fromstring(pictures.generated()[path])
-    wide, high = (float(picture.attrib[name]) for name in ("width", "height"))
+    width, height = (float(picture.attrib[name]) for name in ("width", "height"))
     for each in picture.findall("{*}text"):
-        size = len("".join(each.itertext())) * WIDTH.get(each.get("class", ""), 7.6)
-        left = float(each.attrib["x"]) - (size / 2 if each.get("text-anchor") else 0)
-        assert left >= 0 and left + size <= wide and float(each.attrib["y"]) < high, "".join(each.itertext())
+        length = len("".join(each.itertext())) * WIDTH.get(each.get("class", ""), OTHER_WIDTH)
+        left = float(each.attrib["x"]) - (length / 2 if each.get("text-anchor") else 0)
+        assert left >= 0 and left + length <= width and float(each.attrib["y"]) < height, "".join(each.itertext())
     for each in picture.findall("{*}rect"):
-        assert float(each.attrib["x"]) + float(each.attrib["width"]) < wide and float(each.attrib["y"]) + float(each.attrib["height"]) < high
+        assert float(each.attrib["x"]) + float(each.attrib["width"]) < width and float(each.attrib["y"]) + float(each.attrib["height"]) < height
 
 
 def test_the_workflow_has_a_box_for_each_node_and_an_arrow_for_each_link() -> None:

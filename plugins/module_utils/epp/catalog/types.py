@@ -9,7 +9,8 @@ import dataclasses
 import typing as t
 
 GIE15, S07, R09, R10, R11 = "gie-1.5", "scheduler-0.7", "router-0.9", "router-0.10", "router-0.11"
-LINES = (S07, GIE15, R09, R10, R11)  # in order of age: scheduler-0.7 builds on GIE 1.4
+LINES = (S07, GIE15, R09, R10, R11)  # oldest first: scheduler-0.7 builds on GIE 1.4
+# Sets of release lines. 15 is GIE 1.5; R10 and R11 are router 0.10 and 0.11.
 ALL = frozenset(LINES)
 LLMD = ALL - {GIE15}
 SINCE_15 = ALL - {S07}
@@ -17,9 +18,9 @@ SCHEDULER = frozenset({S07})
 UNTIL_15 = frozenset({S07, GIE15})
 ON_15 = frozenset({GIE15})
 ROUTER = frozenset({R09, R10, R11})
-R10_UP = frozenset({R10, R11})  # since router 0.10
+R10_UP = frozenset({R10, R11})
 R11_UP = frozenset({R11})
-UNTIL_R10 = ROUTER - R11_UP  # of the router, up to 0.10
+UNTIL_R10 = ROUTER - R11_UP  # router lines only
 
 # strs: a list of strings. duration: a string such as "200ms". nanoseconds: an integer. quantity: an integer or a string such as "1Gi".
 # object: a mapping with `fields`. objects: a list of those. map: strings to strings. free: any value.
@@ -51,7 +52,10 @@ class Param:
 
 @dataclasses.dataclass(frozen=True)
 class Reads:
-    """Data that a plugin reads in these `lines` only, only `when` a parameter has a value, or not (`unless`). `optional`: it works without, less well."""
+    """Data that a plugin reads under conditions: in these `lines`, `when` a parameter has a value, `unless` it has one, both as (name, value).
+
+    `optional`: the plugin works without the data, less well.
+    """
 
     data: str
     lines: frozenset[str] = ALL
@@ -84,7 +88,7 @@ class Plugin:
 
 @dataclasses.dataclass(frozen=True)
 class Line:
-    """Properties of the document in a release line. `gates`: feature gate to its effect, "" if it no longer has one."""
+    """Properties of the EndpointPickerConfig in a release line. `gates`: feature gate to its effect, "" if it no longer has one."""
 
     name: str
     api_versions: tuple[str, ...]
@@ -94,7 +98,7 @@ class Line:
     integer_weights: bool = False
     ordered: bool = True  # a plugin must be declared before the plugin that names it
     header_handler: bool = True  # disaggregation needs a plugin that writes the prefill header
-    inline_saturation: bool = False
+    inline_saturation: bool = False  # saturationDetector holds the parameters; in other lines it refers to a plugin
     data_by_gate: bool = False  # data producers run only with the gate prepareDataPlugins, and scorers find each other by plugin name
     data_section: str = "dataLayer"
     own_keys: bool = False  # computes the keys of KV blocks from token ids: block size and hash seed need not be those of the engine

@@ -17,8 +17,9 @@ from ..catalog.types import LINES
 from ..rules.references import type_move, unknown_type
 
 Context = t.Mapping[str, t.Any]
+# Options that hold a configuration of the user's own, and options that may stand beside them (checked where the configuration is read).
 RAW = ("plugins", "profiles", "document")
-_BESIDE_RAW = ("preset", "saturation", "flow_control", "feature_gates")  # checked where the user's own configuration is read
+_BESIDE_RAW = ("preset", "saturation", "flow_control", "feature_gates")
 _BLOCK = Field("dict", "", options=DECIDING)
 
 
@@ -52,13 +53,13 @@ def known_options(scheduler: t.Mapping[str, t.Any], findings: Findings) -> dict[
     if isinstance(kept.get("disaggregation"), bool):
         kept.update({"disaggregation": {}} if kept.pop("disaggregation") else {})
     raw = [key for key in RAW if kept.get(key)]
-    shaped = [key for key in DECIDING if key not in (*RAW, *_BESIDE_RAW) and kept.get(key)]
-    if raw and shaped:
+    excluded = [key for key in DECIDING if key not in (*RAW, *_BESIDE_RAW) and kept.get(key)]
+    if raw and excluded:
         findings.refuse(
             raw[0],
             None,
-            f"a configuration of your own and {', '.join(shaped)} exclude each other.",
-            f"Write {', '.join(shaped)} inside {raw[0]}, or leave {', '.join(raw)} out.",
+            f"a configuration of your own and {', '.join(excluded)} exclude each other.",
+            f"Write {', '.join(excluded)} inside {raw[0]}, or leave {', '.join(raw)} out.",
         )
     if "document" in raw and len(raw) > 1:
         findings.refuse("document", None, f"the whole document and {', '.join(raw[:-1])} exclude each other.", "Keep one of the two.")
@@ -95,7 +96,7 @@ def resolve_preset(name: str | None, line: str, findings: Findings) -> dict[str,
 
 
 def alias_of(word: t.Any, aliases: t.Mapping[str, str], line: str) -> str | None:
-    """The alias for a word: an alias, an upstream type, or an older spelling of either; None for an unknown word."""
+    """The alias that a word means; None for an unknown word. word: an alias, an upstream type, or an older spelling of either."""
     bare = normalize(word)
     for suffix in ("scorer", "filter", "picker", "handler", "policy", "decider"):
         bare = bare.removesuffix(suffix)

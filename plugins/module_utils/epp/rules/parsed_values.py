@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Values that plugins parse when they are created: with one that they cannot read, the endpoint picker does not start. Pure.
 
-As metav1.LabelSelectorAsSelector and labels.Parse of k8s.io/apimachinery and the packages of the plugins in llm-d-router and in the Gateway API Inference
-Extension read them.
+The rules follow metav1.LabelSelectorAsSelector and labels.Parse of k8s.io/apimachinery, and the packages of the plugins in llm-d-router and in the Gateway API
+Inference Extension.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ ENGINES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(ON_15, ("vllm", "sglang", "trtllm-serve", "triton-tensorrt-llm")),
     **dict.fromkeys(ROUTER, ("vllm", "sglang", "trtllm-serve", "triton-tensorrt-llm", "triton")),
 }
-RESERVED = "default"
+RESERVED = "default"  # no engine in engineConfigs may have this name
 _METRIC = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
-_UNQUOTED = re.compile(r'\b(\w+)\s*=\s*([^",}\s]+)', re.ASCII)  # \b: from the middle of a word nothing else would match
-# Labels with their values, all of them in quotes: of the router, which splits at each comma; and before it of PromQL, which has escapes, a comma at the end,
-# and words that are no names.
+_UNQUOTED = re.compile(r'\b(\w+)\s*=\s*([^",}\s]+)', re.ASCII)  # \b skips attempts inside a word, which fail where the one at its start failed
+# Labels with quoted values, as a list. The router splits the list at each comma; the lines before it parse PromQL, which has escapes, allows a comma at the
+# end, and has keywords that cannot be names.
 _KEY, _TEXT = r"[a-zA-Z_][a-zA-Z0-9_]*", r'"(?:[^"\\\n]|\\(?:[abfnrtv\\"]|[0-7]{3}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}))*"'
-_ROUTER, _PROMQL = rf'\s*{_KEY}\s*=\s*"[^",}}]*"\s*', rf"\s*(?:{_KEY}|{_TEXT})\s*=\s*{_TEXT}\s*"
-_LABELS_OF_THE_ROUTER, _LABELS = re.compile(rf"{_ROUTER}(?:,{_ROUTER})*"), re.compile(rf"{_PROMQL}(?:,{_PROMQL})*(?:,\s*)?")
+_ROUTER_LABEL, _PROMQL_LABEL = rf'\s*{_KEY}\s*=\s*"[^",}}]*"\s*', rf"\s*(?:{_KEY}|{_TEXT})\s*=\s*{_TEXT}\s*"
+_ROUTER_LABELS, _PROMQL_LABELS = re.compile(rf"{_ROUTER_LABEL}(?:,{_ROUTER_LABEL})*"), re.compile(rf"{_PROMQL_LABEL}(?:,{_PROMQL_LABEL})*(?:,\s*)?")
 _NAMED_AGAIN = re.compile(r'(?:\A|,)\s*"?__name__"?\s*=')
-_WORDS = ("on", "ignoring", "group_left", "group_right", "bool", "atan2", "inf", "nan")
-# One part of a selector in one line, and the values of it.
+_PROMQL_KEYWORDS = ("on", "ignoring", "group_left", "group_right", "bool", "atan2", "inf", "nan")
+# One requirement of a selector in its string form, such as `a=b` or `c in (d,e)`; `_WORD` is a key or value in it.
 _WORD = r"[^\s=!(),<>]+"
 _REQUIREMENT = re.compile(
     rf"\s*(?:!\s*(?P<not>{_WORD})|(?P<key>{_WORD})(?:\s+(?:not)?in\s*\((?P<values>[^()=!<>]*)\)|\s*(?:==?|!=)\s*(?P<value>(?:{_WORD})?)|\s*[<>]\s*[0-9]+)?)\s*"
 )
-# The parts of a selector, each before a comma that is in no brackets.
+# The requirements of a selector, each up to a comma outside of parentheses.
 _PARTS = re.compile(r"((?:\([^()]*\)|[^,])*),")
 
 
@@ -107,19 +107,19 @@ def not_a_metric(spec: str, line: str) -> str:
     """
     name, brace, rest = _UNQUOTED.sub(r'\1="\2"', spec).strip().partition("{")
     name, labels = name.strip(), rest[:-1].strip()
-    if not _METRIC.fullmatch(name) or (line not in ROUTER and name.lower() in _WORDS):
+    if not _METRIC.fullmatch(name) or (line not in ROUTER and name.lower() in _PROMQL_KEYWORDS):
         return f"'{name}' is no name of a metric."
     if not brace:
         return ""
     if not rest.endswith("}"):
         return "the braces around its labels are not closed at its end."
-    if labels and not (_LABELS_OF_THE_ROUTER if line in ROUTER else _LABELS).fullmatch(labels):
-        return f"'{labels}' is not one label after the other with its value."
+    if labels and not (_ROUTER_LABELS if line in ROUTER else _PROMQL_LABELS).fullmatch(labels):
+        return f"'{labels}' is not a list of labels with values."
     return "__name__ is the name of the metric, which stands before the braces." if line not in ROUTER and _NAMED_AGAIN.search(labels) else ""
 
 
 def pools_of_clusters(config: ParsedConfig) -> list[Problem]:
-    """Metrics of other clusters' pools that their extractor refuses."""
+    """Metrics of pools in other clusters that the multicluster extractor refuses."""
     return [
         Problem(f"{item.path}.parameters.{option}", spec, reason, "Write NAME, or NAME{LABEL=VALUE,LABEL=VALUE}.")
         for item in config.of_type("multicluster-metrics-extractor")
@@ -160,7 +160,7 @@ def _screener(item: Declared) -> t.Iterator[Problem]:
 
 
 def attributes(config: ParsedConfig) -> list[Problem]:
-    """Since router 0.11 an attribute is named without its producer, unless that is named beside it."""
+    """Attributes written as NAME/PRODUCER, which the router refuses since 0.11 unless the parameter `producer` is set."""
     problems = []
     for kind, option in (("endpoint-attribute-filter", "attribute"), ("endpoint-attribute-scorer", "attributeKey")):
         for item in config.of_type(kind) if config.line.name in R11_UP else ():
@@ -182,7 +182,7 @@ def _repeated(texts: t.Sequence[t.Any], place: str, empty: bool = False) -> t.It
 
 
 def _is_selector(text: str) -> bool:
-    """Whether a text is a label selector in one line, such as a=b,c in (d,e),!f."""
+    """Whether a text is a label selector in its string form, such as a=b,c in (d,e),!f."""
     for part in _PARTS.findall(f"{text},"):
         match = _REQUIREMENT.fullmatch(part)
         if not match or not FORMATS["label_key"].pattern.match(match["not"] or match["key"]):

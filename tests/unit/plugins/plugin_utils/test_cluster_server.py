@@ -132,3 +132,4 @@ def test_a_password_in_a_url_is_not_shown(tmp_path: Path) -> None:
     assert cluster_server.server(one, None, {}) == "https://a.example:6443/path@b"
     assert cluster_server.server(one, "b", {}) == "a.example:6443"
     assert cluster_server.server(None, None, {"K8S_AUTH_HOST": "https://user:planted@[fd00::1]:6443"}) == "https://[fd00::1]:6443"
+    assert cluster_server.server(None, None, {"K8S_AUTH_HOST": "https://user:planted@a.example:6443//k8s"}) == "https://a.example:6443//k8s"

@@ -79,4 +79,4 @@ def test_an_unanswered_text_without_a_default_is_left_out() -> None:
 def test_no_host_or_instance_has_the_folder_of_a_result() -> None:
     texts = [path.read_text(encoding="utf-8") for folder in ("roles", "playbooks") for path in (plays.ROOT / folder).rglob("*.yml")]
     results = {name for text in texts for name in re.findall(r"artifacts_dir(?: ~ '| }})/([a-z_]+)\b(?!\.)", text)}
-    assert {"benchmark", "diagnose", "mirror", "performance"} <= results <= set(planning._TAKEN)
+    assert {"benchmark", "diagnose", "mirror", "performance"} <= results <= set(planning._RESERVED)

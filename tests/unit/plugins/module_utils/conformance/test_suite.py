@@ -19,7 +19,7 @@ import plays
 import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.common.clock import SYSTEM, Clock
 from ansible_collections.llm_d.inference.plugins.module_utils.conformance import report
-from ansible_collections.llm_d.inference.plugins.module_utils.conformance.report import BESIDE, BUNDLE, CRDS, LABEL, NAMESPACES, POOLS
+from ansible_collections.llm_d.inference.plugins.module_utils.conformance.report import BUNDLE, CRDS, EXPERIMENTAL_CRDS, LABEL, NAMESPACES, POOLS
 from ansible_collections.llm_d.inference.plugins.module_utils.conformance.suite import Conformance
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ClusterError
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.conformance import KNOWN_FAILURES
@@ -161,7 +161,11 @@ def test_the_suites_version_is_in_its_program(program: bytes, version: str) -> N
         ("v1.6.0", {}, []),
         ("v1.6.0", {POOLS: "v1.5.0"}, [f"the CRD {POOLS} is v1.5.0 and the suite v1.6.0"]),
         ("v1.6.0", {POOLS: "v1.16.0"}, ["is v1.16.0"]),
-        ("v1.6.0", {POOLS: "v1.6.0", BESIDE[2]: "v1.5.0"}, [f"several versions, with which the suite does not start ({POOLS} v1.6.0, {BESIDE[2]} v1.5.0)"]),
+        (
+            "v1.6.0",
+            {POOLS: "v1.6.0", EXPERIMENTAL_CRDS[2]: "v1.5.0"},
+            [f"several versions, with which the suite does not start ({POOLS} v1.6.0, {EXPERIMENTAL_CRDS[2]} v1.5.0)"],
+        ),
         ("v1.6.0", {POOLS: ""}, [f"the CRD {POOLS} has no annotation {BUNDLE}"]),
     ],
 )

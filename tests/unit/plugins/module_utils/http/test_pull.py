@@ -31,6 +31,8 @@ def auth(text: str) -> dict[str, str]:
         ({"ghcr.io": {"username": "robot", "password": "secret"}}, {"ghcr.io": ("robot", "secret")}),
         ({"ghcr.io": {"username": "robot", "password": "secret", **auth("other:one")}}, {"ghcr.io": ("robot", "secret")}),
         ({"https://index.docker.io/v1/": auth("me:x")}, {"docker.io": ("me", "x")}),
+        ({"https://index.docker.io/v1/": auth("me:x"), "https://index.docker.io/v1/refresh-token": {}}, {"docker.io": ("me", "x")}),
+        ({"https://index.docker.io/v1/": auth("me:x"), "https://index.docker.io/v1/access-token": auth("me:token")}, {"docker.io": ("me", "x")}),
         ({"https://r.test:5000/v2/": auth("me:x"), "r.test/path": auth("you:y")}, {"r.test:5000": ("me", "x"), "r.test": ("you", "y")}),
         ({"r.test": auth("")}, {}),
         ({"r.test": {"auth": "%%%"}}, {}),

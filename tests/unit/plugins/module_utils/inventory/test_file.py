@@ -78,7 +78,7 @@ def test_several_gateways_are_named_the_best_first_and_those_that_cannot_serve_l
     text = written("several gateways")
     assert text.index("# Or: {provider: istio, install: false}.") < text.index("# Or: {provider: agentgateway, install: false}.")
     old = written("an old Envoy Gateway beside Istio")
-    assert "# Instead, not as it is: 1.3.0 is too old, 1.5.0 or newer is needed: {provider: envoy_gateway, install: false, class_name: eg}." in old
+    assert "# Or, once this is solved (1.3.0 is too old, 1.5.0 or newer is needed): {provider: envoy_gateway, install: false, class_name: eg}." in old
 
 
 def test_a_gateway_provider_without_its_expected_controller_is_not_chosen() -> None:

@@ -101,7 +101,7 @@ def test_cgroup_v1_without_controllers(monkeypatch, tmp_path):
 
 
 def test_cgroup_v1_and_v2_with_all_controllers(monkeypatch, tmp_path):
-    fake_paths(monkeypatch, tmp_path, **{f"sys__fs__cgroup__{each}__cgroup.procs": "" for each in host_checks.CONTROLLERS})
+    fake_paths(monkeypatch, tmp_path, **{f"sys__fs__cgroup__{each}__cgroup.procs": "" for each in host_checks.CGROUP_CONTROLLERS})
     assert not problems_of(host_checks._cgroups)
     fake_paths(monkeypatch, tmp_path, **{"sys__fs__cgroup__cgroup.controllers": "cpuset cpu io memory hugetlb pids\n"})
     assert not problems_of(host_checks._cgroups)

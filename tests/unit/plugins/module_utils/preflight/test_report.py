@@ -709,6 +709,21 @@ def test_a_quota_that_our_pods_satisfy_is_no_finding(cluster: Facts) -> None:
     assert findings({}, {"quotas": [{**LIMITS, "spec": {"scopes": ["NotTerminating"]}}]}) == ["quota/unstated"]
 
 
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({}, []),
+        ({"metadata": {"namespace": "elsewhere"}}, ["quota/exceeded"]),
+        ({"status": {"phase": "Succeeded"}}, ["quota/exceeded"]),
+    ],
+)
+def test_only_running_pods_of_the_namespace_leave_room_in_a_quota(change: Facts, expected: list[str]) -> None:
+    metadata = {"labels": plan(FILE)["preflight"]["labels"], **change.get("metadata", {})}
+    pod = {"metadata": metadata, "spec": {"containers": [{"resources": {"requests": {"cpu": "100"}}}]}, "status": change.get("status", {})}
+    quota = {"status": {"hard": {"requests.cpu": "100"}, "used": {"requests.cpu": "100"}}}
+    assert findings({}, {"quotas": [quota], "pods": [pod]}) == expected
+
+
 def test_sidecars_of_a_model_server_count_towards_quotas_and_limit_ranges() -> None:
     one = [{"type": "Pod", "max": {"cpu": "2050m"}}, {"type": "Container", "max": {"cpu": "2"}, "min": {"memory": "64Mi"}}]
     enough = {"limit_ranges": [{"spec": {"limits": one}}], "quotas": [{"status": {"hard": {"requests.cpu": "5050m"}, "used": {}}}]}
@@ -720,7 +735,7 @@ def test_sidecars_of_a_model_server_count_towards_quotas_and_limit_ranges() -> N
     assert findings(WITH_SIDECAR, full) == ["quota/exceeded"]
     facts = {**copy.deepcopy(HEALTHY), "quotas": [LIMITS]}
     (finding,) = judge(facts, plan({**FILE, **WITH_SIDECAR})["preflight"])
-    assert finding.found == "not stated for llama-decode, llama-decode/routing-proxy, llama-prefill, llama-epp"
+    assert finding.found == "not specified for llama-decode, llama-decode/routing-proxy, llama-prefill, llama-epp"
 
 
 def test_an_own_or_adopted_gpu_operator_causes_no_finding() -> None:
