@@ -11,7 +11,6 @@ from __future__ import annotations
 import collections.abc as c
 import math
 import re
-import sys
 import typing as t
 
 from .totals import FLOOR_MS, GOOD, LATENCIES, MAX_UNSENT, TIMED, Allowed, Totals
@@ -45,16 +44,20 @@ class Rule(t.NamedTuple):
     upper: bool
 
 
+def _number(value: t.Any) -> float:
+    """A number; nan for any other value, and for an integer that no float holds."""
+    try:
+        return math.nan if isinstance(value, bool) else float(value)
+    except (OverflowError, TypeError, ValueError):
+        return math.nan
+
+
 def rules(slo: c.Mapping[str, t.Any]) -> list[Rule]:
     """Objectives such as {ttft_p90_ms: 500, output_tokens_per_s_min: 1000, error_rate_max: 0.01}. Raises ValueError with all problems."""
     parsed, problems = [], []
     for name, value in slo.items():
-        rule = None
-        try:
-            bound = float(value)
-            if isinstance(value, bool) or not (bound >= 0 and math.isfinite(bound)):
-                raise ValueError
-        except (OverflowError, TypeError, ValueError):
+        rule, bound = None, _number(value)
+        if not (bound >= 0 and math.isfinite(bound)):
             problems.append(f"slo.{name}: {value!r} is not a number of at least 0")
             continue
         if name == ERRORS and bound == 1:
@@ -88,7 +91,7 @@ def good_problems(good: c.Mapping[str, t.Any]) -> list[str]:
     return problems + [
         f"goodput.{name}: {value!r} is not a number above 0"
         for name, value in good.items()
-        if name in GOOD and (isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= sys.float_info.max)
+        if name in GOOD and (not isinstance(value, (int, float)) or not (_number(value) > 0 and math.isfinite(_number(value))))
     ]
 
 
