@@ -34,7 +34,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help site inventory validate down test nightly lint unit molecule sanity generate docs release bench clean
 
-help: ## List what there is
+help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo "  INVENTORY=$(INVENTORY)"
 
@@ -56,7 +56,7 @@ $(VENV)/.ready: requirements.txt
 site: $(VENV)/.ready ## Set up everything, deploy, validate; print the verdict and the URL
 	@ansible-playbook -i $(INVENTORY) site.yml $(ARGS)
 
-inventory: $(VENV)/.ready ## Ask a cluster of yours what it is, and write inventories/NAME for it: make inventory NAME=mine
+inventory: $(VENV)/.ready ## Read a cluster, and write inventories/NAME for it: make inventory NAME=mine
 	@ansible-playbook -i localhost, playbooks/inventory.yml -e '{"inventory_name": "$(NAME)"$(if $(CONTEXT),$(comma) "inventory_context": "$(CONTEXT)")}' $(ARGS)
 
 validate: $(VENV)/.ready ## Check the claims about the running stack again
