@@ -192,7 +192,7 @@ def user_file() -> str:
 def examples() -> dict[str, list[str]]:
     """The text of the examples of docs/user-file-examples.yml, by their first variable."""
     by_name: dict[str, list[str]] = {}
-    for text in (ROOT / "docs/user-file-examples.yml").read_text(encoding="utf-8").split("---\n")[1:]:
+    for text in yaml.safe_load((ROOT / "docs/user-file-examples.yml").read_text(encoding="utf-8")):
         by_name.setdefault(next(iter(yaml.safe_load(text))), []).append(text.rstrip())
     return by_name
 
