@@ -106,7 +106,7 @@ def test_a_platform_that_meets_all_needs_passes_every_claim(prove):
     ("changes", "claim", "evidence"),
     [
         ({"version": "v1.28.9"}, "kubernetes", "Found: v1.28.9. Needed: 1.29"),
-        ({"pools": "v1alpha2"}, "definitions", "not served"),
+        ({"pools": "v1alpha2"}, "definitions", "does not serve InferencePools"),
         ({"crds": []}, "definitions", "The Gateway API is missing"),
         (
             {
