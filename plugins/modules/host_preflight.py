@@ -80,6 +80,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.common import programs
 from ..module_utils.common.module_options import argument_spec
 from ..module_utils.local_cluster.go_build import find_go
 from ..module_utils.local_cluster.host_checks import Needs, missing_packages, problems
@@ -97,8 +98,7 @@ def is_running(pidfile: str) -> bool:
 
 def main() -> None:
     module = AnsibleModule(argument_spec(HOST_PREFLIGHT), supports_check_mode=True)
-    # Commands such as nft are in sbin, which is not on a plain user's PATH.
-    os.environ["PATH"] += ":/usr/local/sbin:/usr/sbin:/sbin"
+    programs.search_sbin()
     options = module.params
     go = find_go(options["go_minimum"], options["go_candidates"])
     needs = Needs(

@@ -58,6 +58,7 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.common import programs
 from ..module_utils.common.module_options import argument_spec
 from ..module_utils.local_cluster.host_residue import Residue
 from ..module_utils.local_cluster.options import HOST_RESIDUE
@@ -67,6 +68,7 @@ ATTEMPTS = 5
 
 def main() -> None:
     module = AnsibleModule(argument_spec(HOST_RESIDUE), supports_check_mode=True)
+    programs.search_sbin()
     options = dict(module.params)
     state = options.pop("state")
     residue = Residue(**options)

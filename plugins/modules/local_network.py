@@ -53,6 +53,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.common import programs
 from ..module_utils.common.module_options import argument_spec
 from ..module_utils.local_cluster import host_firewall
 from ..module_utils.local_cluster.host_residue import cgroup_roots, sysctl_path
@@ -126,6 +127,7 @@ def make_cgroup(path: Path) -> None:
 
 def main() -> None:
     module = AnsibleModule(argument_spec(LOCAL_NETWORK), supports_check_mode=True)
+    programs.search_sbin()
     steps, sysctls = missing_commands(module), wanted_sysctls(module)
     backup = Path(module.params["sysctl_backup"])
     cgroups = [path for path in cgroup_roots(module.params["cgroup"]) if not path.is_dir()]

@@ -256,7 +256,7 @@ def main() -> None:
     # Ansible displays the options with -vvv: those that contain prompts, keys and headers of the file are taken out, headers of services are hidden.
     plan, before, load = (params.pop(name) for name in ("plan", "verdict", "performance"))
     for service in params["services"] or ():
-        masking.hide_also(module, credentials.texts({**(service["headers"] or {}), **(service["shared_headers"] or {})}))
+        masking.hide(module, credentials.texts({**(service["headers"] or {}), **(service["shared_headers"] or {})}))
     if errors := problems(params, plan):
         module.fail_json(msg="; ".join(errors))
     if module.check_mode:

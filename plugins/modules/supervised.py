@@ -56,6 +56,8 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ..module_utils.common.programs import search_sbin
+
 SETTLED = ("RUNNING", "FATAL")
 
 
@@ -107,6 +109,7 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
+    search_sbin()
     states = programs(module)
     changed = states is None
     if states is not None:

@@ -394,7 +394,7 @@ def by_job(params: dict[str, t.Any], url: str, files: input_files.Files, cluster
 def main() -> None:
     """Entry point."""
     module = AnsibleModule(argument_spec(OPTIONS), supports_check_mode=True, mutually_exclusive=EXCLUSIVE, required_one_of=ONE_OF, required_by=REQUIRED_BY)
-    masking.hide(module, hidden_values(module.params["api_key"], (module.params["headers"] or {}).items()))
+    masking.hide(module, hidden_values(module.params["api_key"], (module.params["headers"] or {}).items()), instead=True)
     numbers(module.params)
     nonce = module.params["nonce"] or secrets.token_hex(4)
     try:

@@ -53,8 +53,7 @@ def mistakes(example: t.Any) -> list[str]:
             problem for task in example for name in task if name.startswith(OURS) for problem in unknown(task[name], options(name.removeprefix(OURS)), name)
         ]
     if all(name.startswith("compare_") for name in example):
-        known = yaml.safe_load((ROOT / "roles/compare/meta/argument_specs.yml").read_text(encoding="utf-8"))["argument_specs"]["main"]["options"]
-        return [f"{name} is no option" for name in example if name not in known]
+        return [f"{name} is no option" for name in example if name not in options_of("compare")]
     if not all(name.startswith("llm_d_") for name in example):
         (service,) = SERVICE["llm_d_model_services"]
         example = {"llm_d_model_services": [{**service, **example, "model": {**service["model"], **example.get("model", {})}}]}

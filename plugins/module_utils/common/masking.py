@@ -25,17 +25,9 @@ def register(texts: c.Iterable[str]) -> None:
         register_secrets(texts)
 
 
-def hide_also(module: t.Any, texts: c.Collection[str]) -> None:
-    """Hide texts in a module's result, beside the values of its options that are no_log."""
+def hide(module: t.Any, texts: c.Collection[str], instead: bool = False) -> None:
+    """Hide texts in a module's result, beside the values of its options that are no_log, or instead of them."""
     if REGISTERS:
         register(texts)
     else:
-        module.no_log_values |= set(texts)
-
-
-def hide(module: t.Any, texts: c.Collection[str]) -> None:
-    """Hide texts in a module's result, instead of all values of its options that are no_log."""
-    if REGISTERS:
-        register(texts)
-    else:
-        module.no_log_values = set(texts)
+        module.no_log_values = set(texts) | (set() if instead else module.no_log_values)

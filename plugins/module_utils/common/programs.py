@@ -9,6 +9,7 @@ wherever `subprocess` is called.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import typing as t
 
@@ -28,3 +29,8 @@ def run(
 def start(command: list[str], **options: t.Any) -> subprocess.Popen[t.Any]:
     """A program that runs; options are those of subprocess.Popen. Raises OSError where it cannot be started."""
     return subprocess.Popen(command, **options)  # pylint: disable=ansible-bad-function
+
+
+def search_sbin() -> None:
+    """Let this process, and the programs that it starts, find those of root, such as ip and iptables: the PATH of `su` may lack their folders."""
+    os.environ["PATH"] += ":/usr/local/sbin:/usr/sbin:/sbin"

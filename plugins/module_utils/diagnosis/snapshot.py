@@ -10,6 +10,7 @@ import dataclasses
 import math
 import typing as t
 
+from ..common.flags import flags_of
 from ..common.objects import Facts, condition, dicts, get_path, mapping, moment, text
 from ..k8s.drift import Drift
 from .finding import Finding
@@ -145,12 +146,6 @@ def arguments(pod_spec: object) -> list[str]:
 
 
 def option(args: c.Iterable[str], name: str) -> str | None:
-    """The value of --name=value or --name value; empty for a flag without a value, None where it is absent."""
-    args = list(args)
-    for index, argument in enumerate(args):
-        if argument.startswith(f"--{name}="):
-            return argument.partition("=")[2]
-        if argument == f"--{name}":
-            following = args[index + 1] if index + 1 < len(args) else ""
-            return "" if following.startswith("-") else following
-    return None
+    """The value of --name=value or --name value, the last one; empty for a flag without a value, None where it is absent."""
+    flags = flags_of(args)
+    return flags[name] or "" if name in flags else None

@@ -70,8 +70,9 @@ def test_a_local_network_is_created_once_and_removed_completely(call, cluster, n
 
 @needs_root
 @pytest.mark.skipif(not shutil.which("iptables"), reason="this host has no iptables")
-def test_an_existing_firewall_gets_rules_that_accept_bridge_traffic(call, cluster, network):
-    """As Docker leaves it: what is forwarded is dropped; and as ufw does: what comes in."""
+def test_an_existing_firewall_gets_rules_that_accept_bridge_traffic(call, cluster, network, monkeypatch):
+    """As Docker leaves it: what is forwarded is dropped; and as ufw does: what comes in. `su` leaves root a PATH without the folder of iptables."""
+    monkeypatch.setenv("PATH", "/usr/local/bin:/usr/bin:/bin")
     with network_namespace():
         call(local_network, **network)
         assert sh("nft", "list", "tables") == "", "a host without a firewall has got one"

@@ -892,7 +892,19 @@ def test_an_empty_snapshot():
     assert report.diagnose(Snapshot(planned())) == []
 
 
-@pytest.mark.parametrize("args, value", [(["--a=b"], "b"), (["--a", "b"], "b"), (["--a"], ""), (["--a", "--c"], ""), (["--ab=c"], None), ([], None)])
+@pytest.mark.parametrize(
+    "args, value",
+    [
+        (["--a=b"], "b"),
+        (["--a", "b"], "b"),
+        (["--a"], ""),
+        (["--a", "--c"], ""),
+        (["--ab=c"], None),
+        ([], None),
+        (["--a", "-1"], "-1"),
+        (["--a=b", "--a=c"], "c"),
+    ],
+)
 def test_arguments(args, value):
     assert option(args, "a") == value
 
