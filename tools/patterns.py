@@ -13,6 +13,7 @@ from pathlib import Path
 
 import yaml
 
+from plugins.module_utils.plan.checks.validate_services import LONGEST_NAME
 from plugins.module_utils.schema.fields import FORMATS, Field
 from plugins.module_utils.schema.variables import VARIABLES
 from plugins.plugin_utils.role_options import options_of, owner
@@ -23,6 +24,7 @@ FOLDER = ROOT / "extensions/patterns"
 SCHEMA_VERSION = "3.0.0"
 SERVICE = "survey_service"
 _BOOLEANS = ["true", "false"]
+_ANY = 2000  # a format that accepts a text of this length has no bound
 Facts = dict[str, t.Any]
 
 
@@ -42,22 +44,23 @@ def field_of(path: str) -> Field:
     return field
 
 
-def question(variable: str, about: Facts, required: bool) -> Facts:
-    """A question of a survey. Its type, choices and bounds are those of the option, so that no answer within them is refused."""
+def question(variable: str, about: Facts, required: bool, empty: str = "") -> Facts:
+    """A question of a survey. Its type, choices and bounds are those of the option, so that no answer within them is refused. empty: what no answer means, if
+    it is not the value of the inventory."""
     field = field_of(about["sets"])
     listed = field.type == "list"
     one = field_of(about["like"]) if "like" in about else (listed and field.elements) or field
-    choices = list(map(str, one.choices)) or (_BOOLEANS if one.type == "bool" else [])
+    choices = [choice for choice in map(str, one.choices) if choice not in about.get("without", [])] or (_BOOLEANS if one.type == "bool" else [])
     kind = "password" if one.secret else {"int": "integer", "float": "float"}.get(one.type, "text")
     if choices:
         kind = "multiselect" if listed else "multiplechoice"
     elif listed:
         kind = "textarea"
-    text = about["text"] if required else f"{about['text']} {_left_out(field)}"
+    text = about["text"] if required else f"{about['text']} {empty or _left_out(field)}"
     # Bounds in AWX are whole numbers.
     bounds = {"min": one.minimum and math.ceil(one.minimum), "max": one.maximum and math.floor(one.maximum)}
     if kind not in ("integer", "float"):
-        bounds = {"max": _longest(one) if kind == "text" else None}
+        bounds = {"max": LONGEST_NAME if variable == SERVICE else _longest(one) if kind == "text" else None}
     limits = {key: bound for key, bound in bounds.items() if bound is not None}
     return {
         "type": kind,
@@ -72,14 +75,24 @@ def question(variable: str, about: Facts, required: bool) -> Facts:
 
 
 def _longest(field: Field) -> int | None:
-    """The length of the longest name that a format accepts; None if it accepts any, or no plain name."""
-    taken = [length for length in range(1, 300) if field.format and FORMATS[field.format].pattern.match("a" * length)]
-    return taken[-1] if taken and taken[-1] < 299 else None
+    """The length of the longest name or path that a format accepts; None if it accepts any, or no such text."""
+    texts = [begin + "a" * (length - 1) for begin in ("a", "/") for length in range(1, _ANY)]
+    taken = [len(text) for text in texts if field.format and FORMATS[field.format].pattern.match(text)]
+    return max(taken) if taken and max(taken) < _ANY - 1 else None
 
 
 def survey(pattern: Facts, questions: Facts) -> list[Facts]:
     """The questions of a pattern; those that must be answered come first."""
-    return [question(name, questions[name], name in pattern["requires"]) for name in survey_variables(pattern)]
+    return [
+        question(name, questions[name], name in pattern["requires"], _no_service(pattern, questions) if name == SERVICE else "")
+        for name in survey_variables(pattern)
+    ]
+
+
+def _no_service(pattern: Facts, questions: Facts) -> str:
+    """What a survey means that names no model service: the other answers belong to an element of a list, or to the key * of a mapping."""
+    for_all = any("{}" in questions[name]["sets"] for name in survey_variables(pattern))
+    return "If empty, all model services that the inventory does not override by name." if for_all else "If empty, the only one of the inventory."
 
 
 def survey_variables(pattern: Facts) -> list[str]:
@@ -141,7 +154,8 @@ def playbook(pattern: Facts, questions: Facts) -> str:
     lines = [f"- name: {pattern['title']}", f"  import_playbook: ../../../../playbooks/{pattern['runs']}.yml", "  vars:"]
     for first, answers in places.items():
         before = f"hostvars[inventory_hostname].{first} | default({_if_left_out(first)})"
-        lines += [f"    {first}: >-", f"      {{{{ {before} | llm_d.inference.answered({{", *(f"        {each}," for each in answers), "      }) }}"]
+        only = "" if pattern.get("adds") or not answers[0].startswith("'['") else ", add=false"
+        lines += [f"    {first}: >-", f"      {{{{ {before} | llm_d.inference.answered({{", *(f"        {each}," for each in answers), f"      }}{only}) }}}}"]
     return "\n".join(["---", f"# {BANNER}", *lines]) + "\n"
 
 

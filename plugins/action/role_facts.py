@@ -23,6 +23,7 @@ from ..filter.benchmark_runs import benchmark_runs
 from ..module_utils.common.commands import spelled
 from ..module_utils.common.objects import Facts
 from ..module_utils.plan.build import explain
+from ..module_utils.plan.cluster.approval import digest
 from ..module_utils.plan.cluster.record import owned, wanted
 from ..module_utils.plan.cluster.shown import without_additions
 from ..module_utils.preflight.running import running
@@ -42,6 +43,7 @@ def _running(plan: Facts, objects: Objects) -> Facts | None:
 
 
 DERIVED: dict[str, t.Callable[[Facts, Objects], t.Any]] = {
+    "digest": lambda plan, objects: digest(plan),
     "collections": lambda plan, objects: {"kubernetes.core": collection.version("kubernetes.core")},
     "runs": lambda plan, objects: benchmark_runs(plan),
     "targets": lambda plan, objects: targets.of(plan),

@@ -25,6 +25,10 @@ options:
       - C([]) is the only element, and an empty path the value itself.
     type: dict
     required: true
+  add:
+    description: Whether an element that the value does not have is added. Otherwise its name is refused.
+    type: bool
+    default: true
 """
 
 EXAMPLES = r"""
@@ -52,14 +56,14 @@ from ..module_utils.schema.answers import answered as placed
 from ..plugin_utils.planning import plain
 
 
-def answered(value: t.Any, answers: t.Any) -> t.Any:
+def answered(value: t.Any, answers: t.Any, add: bool = True) -> t.Any:
     """The value with the answers in it."""
     if not isinstance(answers, dict):
         raise AnsibleFilterError("answered takes a mapping of paths to answers")
     try:
-        return placed(plain(value), plain(answers))
+        return placed(plain(value), plain(answers), add)
     except AnswerError as exc:
-        raise AnsibleFilterError(str(exc)) from None
+        raise AnsibleFilterError(str(exc)) from exc  # the plan shows the cause among the mistakes of the file
 
 
 class FilterModule:

@@ -41,12 +41,14 @@ options:
       - V(runs) adds the result of P(llm_d.inference.benchmark_runs#filter).
       - V(everything) adds the definitions of every object that the roles of C(site.yml) apply, without Secrets and what charts bring.
       - V(ours) adds the same without the additions of the user's file to pods.
-      - V(references) adds the kinds and names of these objects, V(owned) those of the namespaced ones that have the labels of the deployment,
-        Secrets included.
+      - V(wanted) adds what the record keeps of these objects and of Secrets, V(owned) references to the namespaced ones that have the labels of the
+        deployment, Secrets included.
       - V(running) adds the deployment in short, to compare with the existing one; null where another file has the services.
+      - V(digest) adds a hash of what the plan deploys, which is equal in all jobs of a workflow unless the file or the collection changes.
+      - V(collections) adds the versions of collections that the roles use, V(started_at) the name of the task that the play starts at, null for the first one.
     type: list
     elements: str
-    choices: [everything, ours, owned, references, running, runs, targets]
+    choices: [collections, digest, everything, ours, owned, running, runs, started_at, targets, wanted]
     default: []
 notes:
   - Works as an action plugin, since only the controller knows the variables and the templates.
@@ -102,12 +104,27 @@ ours:
   type: list
   elements: dict
   sample: [{apiVersion: v1, kind: Namespace, metadata: {name: llm-d}}]
-references:
-  description: References to all objects.
-  returned: with O(derive=references)
+wanted:
+  description: Group, kind, namespace and name of each member of the record.
+  returned: with O(derive=wanted)
   type: list
-  elements: dict
-  sample: [{apiVersion: v1, kind: Namespace, metadata: {name: llm-d}}]
+  elements: list
+  sample: [["", Service, llm-d, llama-8b]]
+digest:
+  description: A hash of what the plan deploys.
+  returned: with O(derive=digest)
+  type: str
+  sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+collections:
+  description: Versions of the collections that the roles use.
+  returned: with O(derive=collections)
+  type: dict
+  sample: {kubernetes.core: 6.2.0}
+started_at:
+  description: The task that the play starts at; null for the first one.
+  returned: with O(derive=started_at)
+  type: str
+  sample: null
 owned:
   description: References to the namespaced objects that have the labels of the deployment.
   returned: with O(derive=owned)

@@ -29,6 +29,7 @@ from ..module_utils.common.objects import Facts
 from ..module_utils.common.scalars import blank
 from ..module_utils.plan.build import PREFIX, Mistakes, explain, plan
 from ..module_utils.plan.cluster.record import marked
+from ..module_utils.schema.answers import AnswerError
 from ..module_utils.schema.fields import Problem
 from ..module_utils.schema.variables import VARIABLES
 from . import cluster_server, collection
@@ -281,7 +282,13 @@ def _templated(value: t.Any, template: Template, path: str) -> tuple[t.Any, list
     return None, failed
 
 
-def _failed(value: t.Any, path: str, error: Exception) -> Problem:
+def _failed(value: t.Any, path: str, error: BaseException) -> Problem:
+    causes = [error]
+    while (cause := causes[-1].__cause__) and cause not in causes:
+        causes.append(cause)
+    for each in causes:
+        if isinstance(each, AnswerError):  # of a survey, whose playbook has the template
+            return Problem(f"{path}{'' if each.path.startswith('[') else '.'}{each.path}", None, each.reason, each.fix)
     # Only the expression is shown: the text around it may contain a secret.
     shown = " ".join(re.findall(r"{{.*?}}|{%.*?%}", str(value), re.DOTALL)) or "its template"
     reason = " ".join(str(error).split()).rstrip(".")

@@ -14,7 +14,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
-from ansible_collections.llm_d.inference.plugins.module_utils.schema.fields import complete
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import problems
+from ansible_collections.llm_d.inference.plugins.module_utils.schema.answers import answered
 from plays import ROOT
 
 from tools.patterns import data, field_of
@@ -22,6 +23,12 @@ from tools.patterns import data, field_of
 Facts = dict[str, t.Any]
 FOLDERS = sorted((ROOT / "extensions/patterns").iterdir())
 NAMES = {"deploy_model_service", "change_scheduler", "benchmark", "compare_schedulers", "diagnose", "upgrade", "tear_down"}
+CONTEXTS = [
+    {"preset": preset, "platform": platform, "uri": uri}
+    for preset in ("balanced", "queue")
+    for platform in ("kubernetes", "gke", "openshift")
+    for uri in ("hf://acme/sim", "pvc://weights/sim")
+]
 TEXT = {"type": "string", "minLength": 1}
 
 
@@ -109,14 +116,37 @@ def test_survey_questions_accept_only_answers_that_the_option_accepts(folder: Pa
         field = field_of(about["like"] if "like" in about else about["sets"])
         element = field.elements if field.type == "list" and field.elements else field
         assert each["default"] == ""
-        assert each.get("choices", []) == list(element.choices) or field.type == "bool" and each["choices"] == ["true", "false"]
+        choices = [choice for choice in element.choices if choice not in about.get("without", [])]
+        assert each.get("choices", []) == choices or field.type == "bool" and each["choices"] == ["true", "false"]
         if each["type"] in ("integer", "float"):
             assert each.get("min", -math.inf) >= (-math.inf if field.minimum is None else field.minimum)
             assert each.get("max", math.inf) <= (math.inf if field.maximum is None else field.maximum)
-        if each["type"] == "text" and "max" in each:
-            assert [bool(complete("a" * length, element, "x")[1]) for length in (each["max"], each["max"] + 1)] == [False, True]
         assert (each["type"] == "password") == field.secret
         assert (each["type"] in ("multiselect", "textarea")) == (field_of(about["sets"]).type == "list")
+
+
+def test_a_survey_offers_no_answer_that_the_file_always_refuses() -> None:
+    """Each choice, and the longest text, can be deployed with some preset, on some platform, for some model."""
+    with_survey = {each["variable"]: each for each in template(ROOT / "extensions/patterns/deploy_model_service")["survey"]["spec"]}
+    tried = []
+    for variable, each in with_survey.items():
+        path = data()["questions"][variable]["sets"]
+        texts = ["a" * each["max"], "/" + "a" * (each["max"] - 1)] if each["type"] == "text" and "max" in each else []
+        too_long = ["a" * (each["max"] + 1), "/" + "a" * each["max"]] if texts else []
+        tried += each.get("choices", []) + texts
+        assert all(any(accepted(path, text, **context) for context in CONTEXTS) for text in each.get("choices", [])), variable
+        assert not texts or any(accepted(path, text) for text in texts), variable
+        assert not any(accepted(path, text) for text in too_long), variable
+    assert {"triton", "gke", "simulator"} <= set(tried) and "none" not in tried
+
+
+def accepted(path: str, answer: str, preset: str = "queue", platform: str = "kubernetes", uri: str = "hf://acme/sim") -> bool:
+    """Whether the file of a survey with one more answer has no mistake."""
+    service = {"name": "sim", "model": {"uri": uri}, "scheduler": {"preset": preset}}
+    wanted: dict[str, t.Any] = {"llm_d_platform": platform, "llm_d_model_services": [service]}
+    first, inner = re.fullmatch(r"([a-z_]+)(.*)", path).groups()  # type: ignore[union-attr]
+    place = inner.replace("[]", "[sim]").replace("{}", "sim").lstrip(".")
+    return not problems({**wanted, first: answered(wanted.get(first), {place: answer})})
 
 
 def test_few_answers_are_required() -> None:

@@ -19,12 +19,14 @@ from plays import ROOT
 Facts = dict[str, t.Any]
 PATTERNS = {path.name: path / f"playbooks/{path.name}.yml" for path in sorted((ROOT / "extensions/patterns").iterdir())}
 # Variables of the inventory.
-FILE = {
+SIM: Facts = {"name": "sim", "model": {"served_name": "acme/sim"}, "engine": {"type": "simulator"}, "replicas": 2}
+FILE: Facts = {
     "llm_d_namespace": "shop",
-    "llm_d_model_services": [{"name": "sim", "model": {"served_name": "acme/sim"}, "engine": {"type": "simulator"}, "replicas": 2}],
+    "llm_d_model_services": [SIM],
     "llm_d_charts": {"envoy_gateway": "/charts"},
     "llm_d_preflight": {"images": "ignore"},
 }
+TWO = {**FILE, "llm_d_model_services": [SIM, {**SIM, "name": "two", "route": {"path": "/two"}}]}
 REQUIRED = {"survey_service": "sim", "survey_model": "hf://acme/sim", "survey_preset": "queue", "survey_namespace": "shop"}
 Answer = t.Callable[..., t.Any]
 
@@ -105,7 +107,7 @@ def test_a_survey_alone_is_enough(job: Answer, tmp_path: Path) -> None:
 
 
 def test_a_preset_replaces_the_scorers_of_the_inventory(job: Answer, tmp_path: Path) -> None:
-    services = [{**FILE["llm_d_model_services"][0], "scheduler": {"scorers": {"queue": 1}}}]
+    services = [{**SIM, "scheduler": {"scorers": {"queue": 1}}}]
     done = job("change_scheduler", instead="export", file={**FILE, "llm_d_model_services": services}, survey_preset="round_robin")
     assert done.returncode == 0, done.stdout + done.stderr
     (config,) = [item["data"] for (kind, name), item in exported(tmp_path).items() if kind == "ConfigMap" and "epp" in name]
@@ -118,6 +120,31 @@ def test_mistakes_are_those_of_the_file(job: Answer) -> None:
     assert done.returncode == 2 and "3 mistakes" in output and "Nothing has been touched" in output, output
     for path in ("llm_d_model_services[0].replicas: 'four'", "llm_d_namespace: 'Shop!'", "llm_d_model_services[0].model.uri: 'qwen'"):
         assert path in output
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize(
+    ("service", "place", "why"),
+    [
+        ("", "[]", "the inventory has sim, two. Answer the name of one of them."),
+        ("tow", "[tow]", "the inventory has no 'tow': it has sim, two. Did you mean 'two'?"),
+        ("x].y", "[x].y]", "a name has no dots and brackets. Answer a name such as qwen."),
+    ],
+)
+def test_an_answer_without_a_place_is_a_mistake_of_the_survey(job: Answer, service: str, place: str, why: str) -> None:
+    done = job("upgrade", file=TWO, survey_service=service, survey_engine_image="ghcr.io/acme/engine:1")
+    output = " ".join((done.stdout + done.stderr).split())
+    mistake = f"1 mistake in your llm_d_* variables. Nothing has been touched. - llm_d_model_services{place}.engine.image: {why}"
+    assert done.returncode == 2 and mistake in output and "hostvars" not in output, output
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize(("service", "changed"), [("", ["sim", "two"]), ("two", ["two"])])
+def test_a_preset_is_for_all_services_or_for_one(job: Answer, tmp_path: Path, service: str, changed: list[str]) -> None:
+    done = job("change_scheduler", instead="export", file=TWO, survey_preset="round_robin", survey_service=service)
+    assert done.returncode == 0, done.stdout + done.stderr
+    configs = {name: str(item["data"]) for (kind, name), item in exported(tmp_path).items() if kind == "ConfigMap" and name.endswith("-epp")}
+    assert sorted(name for name, config in configs.items() if "random-picker" in config) == [f"{name}-epp" for name in changed]
 
 
 def test_a_list_is_answered_in_lines(job: Answer) -> None:

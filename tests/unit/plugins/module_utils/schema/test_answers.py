@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+import re
 import typing as t
 
 import pytest
@@ -40,13 +41,23 @@ def test_a_survey_answer_is_set_at_its_path(value: t.Any, answers: dict[str, t.A
 @pytest.mark.parametrize(
     ("value", "path", "why"),
     [
-        (SERVICES, "[].replicas", "the file has a, b: answer which of them it is"),
-        ([{"name": "a", "model": "hf://o/a"}], "[a].model.uri", "the file has no mapping there"),
-        ({"a": 1}, "[a].b", "the file has no list there"),
-        ([], "[a", "is no path"),
+        (SERVICES, "[].replicas", "the inventory has a, b. Answer the name"),
+        ([{"name": "a", "model": "hf://o/a"}], "[a].model.uri", "the inventory has no mapping there"),
+        ({"a": 1}, "[a].b", "the inventory has no list there"),
+        ([], "[a", "has no dots and brackets"),
+        (SERVICES, "[a].b].c", "has no dots and brackets"),
     ],
 )
 def test_an_answer_without_a_place_is_refused(value: t.Any, path: str, why: str) -> None:
     with pytest.raises(AnswerError, match=why) as error:
         answered(value, {path: "4"})
     assert path in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "name", "why"), [(SERVICES, "qwen", "it has a, b. Answer one"), ([{"name": "two"}], "tow", "Did you mean 'two'"), (None, "a", "it has none")]
+)
+def test_a_name_that_the_inventory_does_not_have_is_refused_where_none_is_added(value: t.Any, name: str, why: str) -> None:
+    with pytest.raises(AnswerError, match=re.escape(why)):
+        answered(value, {f"[{name}].replicas": "4"}, add=False)
+    assert answered(value, {f"[{name}].replicas": ""}, add=False) == value
