@@ -94,8 +94,8 @@ class Guide:
         shutil.rmtree(self.folder / "clones", ignore_errors=True)
 
     def run(self, start: str, well: bool = True) -> str:
-        """The output of the block of commands that begins with `start`. well: whether it has to succeed."""
-        (block,) = [each for each in self.left if each.startswith(start)]
+        """The output of the next block of commands that begins with `start`. well: whether it has to succeed."""
+        block = next(each for each in self.left if each.startswith(start))
         self.left.remove(block)
         flow = ([0] + [each.id for each in self.rows("workflow_jobs")])[-1]
         block = block.replace("https://awx.example.com", self.api.url).replace("TOKEN=...", f"TOKEN={self.api.token}")

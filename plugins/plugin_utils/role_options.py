@@ -54,7 +54,7 @@ PLAYBOOKS: dict[str, dict[str, Field]] = {
 # The paths that a playbook writes to.
 WRITTEN = ("benchmark_path", "calibrate_path", "compare_path", "export_path", "pin_images_file")
 # Facts that roles set for later plays and other roles.
-RESULTS = frozenset({"diagnose_drift", "inventory_written", "objects_refused", "objects_untried", "record_surplus", "validation_verdict"})
+RESULTS = frozenset({"diagnose_drift", "inventory_written", "objects_refused", "objects_untried", "record_held", "record_surplus", "validation_verdict"})
 _MAGIC = "inventory"  # Ansible has variables of its own with this prefix
 _OTHERS = ("llm_d_", "ansible_", "awx_", "tower_")  # prefixes of extra variables that are checked elsewhere, or that Ansible and AWX give to a run
 _KINDS: dict[str, Kind] = {"path": "str", "raw": "any", "str": "str", "bool": "bool", "int": "int", "float": "float"}

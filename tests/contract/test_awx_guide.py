@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 import typing as t
 
 import plays
@@ -37,6 +38,7 @@ def test_the_commands_up_to_a_change_that_fails(guide: Guide) -> None:
     guide.left = [each for each in guide.left if not each.startswith("kubectl")]  # the file is that of the fixture
     guide.shell("cp $KUBECONFIG ../kubeconfig")
     guide.run("ansible-playbook llm_d.inference.configure_awx")
+    guide.run("rm")
     guide.run('ansible localhost -m awx.awx.job_launch -a \'{"name": "llm-d: Deploy the file"', well=False)
     assert "did not confirm in time that it has loaded the configuration" in guide.ended()
     guide.run("sed")
@@ -55,3 +57,12 @@ def test_the_commands_up_to_a_change_that_fails(guide: Guide) -> None:
         ("End a failed change", "failed"),
     ]
     assert "diagnosis: " in guide.ended() and "drift: " in guide.ended(), "the summaries of the earlier jobs"
+    # A push between the text and the approval is not deployed.
+    guide.shell('ansible localhost -m awx.awx.workflow_launch -a \'{"name": "llm-d: Change after approval", "wait": false}\'')
+    while len(guide.rows("workflow_approvals")) < 2:
+        time.sleep(0.1)
+    guide.file({**HERE, "llm_d_wait_timeout": 2})
+    flow = guide.rows("workflow_jobs")[-1].id
+    guide.shell(f'ansible localhost -m awx.awx.workflow_approval -a \'{{"workflow_job_id": {flow}, "name": "llm-d: Approve the change"}}\'')
+    assert guide.finished("workflow_jobs")["status"] == "failed" and guide.jobs()[-3:-1] == [("Deploy the file", "failed"), ("Diagnose a stack", "successful")]
+    assert "the file, or the collection, has changed since the approval" in " ".join(guide.rows("jobs")[-3].hidden["output"].split())

@@ -87,6 +87,7 @@ def test_awx_objects_whose_settings_are_empty_are_not_created(awx: Path, tmp_pat
         assert not any(each["enabled"] for each in api.objects("schedules"))
 
 
+@pytest.mark.timeout(300)  # three runs of the playbook
 def test_repositories_and_registries_that_are_private_have_credentials_of_their_own(awx: Path, tmp_path: Path) -> None:
     kinds = {"project_credential": "Source Control", "inventory_credential": "Source Control", "image_credential": "Container Registry"}
     with Controller({COLLECTION_URL: ROOT, INVENTORY_URL: ROOT}) as api:
@@ -106,6 +107,7 @@ def test_repositories_and_registries_that_are_private_have_credentials_of_their_
         assert configured.run(**{name: name for name in kinds}) == 0
 
 
+@pytest.mark.timeout(300)
 def test_organization_schedules_branches_and_credentials_can_be_chosen(awx: Path, tmp_path: Path) -> None:
     """Another organization, schedules that start jobs, a tag of the collection, and existing credentials, or none."""
     chosen: dict[str, t.Any] = {"organization": "Ops", "scheduled": "true", "project_branch": "v0.1.0", "inventory_branch": "live", "kubeconfig": ""}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import plays
 import pytest
-from awx_guide import ELSEWHERE, INVENTORY_URL, Guide, awx_collection
+from awx_guide import ELSEWHERE, Guide, awx_collection
 from controller_api.client import call
 
 from tools.manifests import user_file
@@ -42,6 +42,16 @@ def test_from_an_empty_controller_to_the_first_verdict_and_on(guide: Guide) -> N
     guide.run("export CONTROLLER_HOST")
     guide.run("kubectl config view --raw")
     guide.run("ansible-playbook llm_d.inference.configure_awx")
+    guide.run("rm")
+    # The account comes first here, as for a kubeconfig that works only on the host of the reader: nothing is deployed, and its namespaces do not exist.
+    guide.run("kubectl create namespace")
+    guide.run("ansible-playbook -i inventories/mine llm_d.inference.list_rights")
+    endpoint, token, *authority = guide.run("kubectl config view --minify --output").splitlines()
+    made = {"host": endpoint, "bearer_token": token, "ssl_ca_cert": "\n".join(authority) + "\n", "verify_ssl": True}
+    (kind,) = guide.api.api.store.where("credential_types", namespace="kubernetes_bearer_token")
+    body = {"name": "llm-d: Account", "organization": 1, "credential_type": kind.id, "inputs": made}
+    assert call(guide.api, "POST", "/api/v2/credentials/", body)[0] == 201  # a manual step in AWX
+    guide.run("ansible-playbook llm_d.inference.configure_awx")
     guide.run('ansible localhost -m awx.awx.job_launch -a \'{"name": "llm-d: Deploy the file"')
     assert WELL.search(guide.ended())
     guide.run("sed")
@@ -52,13 +62,7 @@ def test_from_an_empty_controller_to_the_first_verdict_and_on(guide: Guide) -> N
     assert "\n  - Deployment llm-d/sim-decode: spec.replicas is 3, planned: 4; last set by llm_d.inference at " in approval["description"]
     assert guide.jobs()[1:] == [(name, "successful") for name in ("Ask for approval", "Deploy the file", "Check the stack", "Measure latency and throughput")]
     guide.run('ansible localhost -m awx.awx.job_launch -a \'{"name": "llm-d: Change how requests are scheduled"')
-    guide.run("ansible-playbook -i inventories/mine llm_d.inference.list_rights")
-    endpoint, token, *authority = guide.run("kubectl config view --minify --output").splitlines()
-    made = {"host": endpoint, "bearer_token": token, "ssl_ca_cert": "\n".join(authority) + "\n", "verify_ssl": True}
-    (kind,) = guide.api.api.store.where("credential_types", namespace="kubernetes_bearer_token")
-    body = {"name": "the account", "organization": 1, "credential_type": kind.id, "inputs": made}
-    assert call(guide.api, "POST", "/api/v2/credentials/", body)[0] == 201  # a manual step in AWX
-    guide.shell(f"ansible-playbook llm_d.inference.configure_awx -e configure_awx_inventory_url={INVENTORY_URL} -e 'configure_awx_credentials=\"the account\"'")
+    guide.run("ansible-playbook llm_d.inference.configure_awx")  # a newer version, and without the name of the account: the kubeconfig counts again
     guide.shell('ansible localhost -m awx.awx.job_launch -a \'{"name": "llm-d: Deploy the file", "wait": true}\'')
     assert WELL.search(guide.ended()) and guide.rows("jobs")[-1].hidden["credentials"] != guide.rows("jobs")[0].hidden["credentials"]
     assert [each for each in guide.left if not each.startswith(tuple(ELSEWHERE))] == []
