@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import collections.abc as c
+import json
 import re
 import shutil
 import subprocess
@@ -15,8 +16,10 @@ import typing as t
 import zipfile
 from pathlib import Path
 
+import execution_environment as environment
 import plays
 import yaml
+from controller_api.client import call
 from controller_api.server import Controller
 from controller_api.store import Row
 
@@ -25,7 +28,7 @@ PACKAGE = "ansible==11.13.0"  # the last one with awx.awx
 BLOCKS = re.findall(r"^```console\n(.*?)^```$", (plays.ROOT / "docs/awx.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 # Blocks that these tests cannot run, by their first words, and the test that runs them.
 ELSEWHERE = {
-    "python3.12 -m venv": "tests/unit/plays/test_installed.py",
+    "python3.12 -m venv": "tests/contract/test_packaging.py",  # and the guide runs in the collection that it installs
     "definition=": "tests/contract/test_execution_environment.py",
 }
 
@@ -78,7 +81,7 @@ class Guide:
             "LC_ALL": "C.UTF-8",
             "no_proxy": "*",
             "KUBECONFIG": kubeconfig,
-            "ANSIBLE_COLLECTIONS_PATH": f"{plays.ROOT}/collections:{awx}",
+            "ANSIBLE_COLLECTIONS_PATH": f"{environment.with_others(folder)}:{awx}",  # as ansible-galaxy installs them
             "GIT_CONFIG_COUNT": "1",
             "GIT_CONFIG_KEY_0": f"url.file://{folder}/git/.insteadOf",
             "GIT_CONFIG_VALUE_0": "https://git.example.com/",
@@ -128,6 +131,16 @@ class Guide:
     def jobs(self) -> list[tuple[str, str]]:
         """(name, status) of all jobs."""
         return [(job.name.removeprefix("llm-d: "), job["status"]) for job in self.rows("jobs")]
+
+    def credential(self, name: str, kind: str, **inputs: t.Any) -> None:
+        """Create a credential of the type with this name: a step that the guide leaves to AWX's pages."""
+        (number,) = [each.id for each in self.rows("credential_types") if each.name == kind]
+        body = {"name": name, "organization": 1, "credential_type": number, "inputs": inputs}
+        assert call(self.api, "POST", "/api/v2/credentials/", body)[0] == 201
+
+    def outputs(self) -> str:
+        """What AWX keeps of all jobs."""
+        return json.dumps([[job.values, job.hidden.get("output")] for job in self.rows("jobs")], default=str)
 
     def ended(self) -> str:
         """The end of the output of the last job."""

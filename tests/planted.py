@@ -17,9 +17,14 @@ from pathlib import Path
 
 import plays
 
-# One value for each option that is or holds a secret. No other text contains them.
-PLANTED = {name: f"planted-{name}-Zq9Xw7" for name in ("environment", "picker", "argument", "key", "benchmark", "registry", "token", "kubeconfig")}
+# One value for each option that is or holds a secret, and for each variable of the environment by which AWX gives one. No other text contains them.
+PLANTED = {
+    name: f"planted-{name}-Zq9Xw7"
+    for name in ("environment", "picker", "argument", "key", "benchmark", "registry", "token", "kubeconfig", "bucket", "controller")
+}
 KUBECONFIG = PLANTED["kubeconfig"]  # the token of the account
+# ansible-runner records the environment in this file, in which AWX hides what credentials have given.
+_ENVIRONMENT = {("artifacts/one/command", name) for name in ("bucket", "controller")}
 
 
 def planted_file(**service: t.Any) -> dict[str, t.Any]:
@@ -49,7 +54,15 @@ def runner(folder: Path, playbook: str, variables: c.Mapping[str, t.Any], host: 
     (folder / "env/extravars").write_text(json.dumps(variables), encoding="utf-8")
     # The length of a socket's path is limited.
     with tempfile.TemporaryDirectory(dir="/tmp") as temporary:
-        around = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "no_proxy": "*", "HOME": str(folder), "TMPDIR": temporary}
+        given = {"AWS_ACCESS_KEY_ID": "reporter", "AWS_SECRET_ACCESS_KEY": PLANTED["bucket"], "CONTROLLER_OAUTH_TOKEN": PLANTED["controller"]}
+        around = {
+            **given,
+            "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+            "LC_ALL": "C.UTF-8",
+            "no_proxy": "*",
+            "HOME": str(folder),
+            "TMPDIR": temporary,
+        }
         command = ["ansible-runner", "run", str(folder), "-p", playbook, "-i", "one", "-vvv"]
         subprocess.run(command, env=around, capture_output=True, check=False, timeout=600)
         shutil.copytree(temporary, folder / "temporary")
@@ -60,7 +73,8 @@ def occurrences(folder: Path, given: c.Container[Path], values: c.Mapping[str, s
     """(file, name of the value) of each value, plain or within base64, in the files of a folder but the `given` ones. Links are not followed."""
     forms = [(name, form) for name, value in values.items() for form in (value.encode(), *(in_base64(value.encode(), before) for before in range(3)))]
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink() and path not in given]
-    return [(str(path.relative_to(folder)), name) for path in files for name, form in forms if form in path.read_bytes()]
+    places = [(str(path.relative_to(folder)), name) for path in files for name, form in forms if form in path.read_bytes()]
+    return [each for each in places if each not in _ENVIRONMENT]
 
 
 def in_base64(value: bytes, before: int) -> bytes:

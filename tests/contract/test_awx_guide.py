@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import base64
 import time
 import typing as t
 
 import plays
 import pytest
-from awx_guide import Guide, awx_collection
+from awx_guide import INVENTORY_URL, Guide, awx_collection
 from keeping_api_server import PREPARED, KeepingApi
 from local_servers import serve
 
@@ -18,19 +19,24 @@ from local_servers import serve
 HERE = {"llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"}, "llm_d_wait_timeout": 10, "validation_patient": False}
 
 
-@pytest.fixture(name="guide", scope="module")
-def _guide(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Guide]:
-    folder = tmp_path_factory.mktemp("guide")
-    awx = awx_collection(tmp_path_factory.mktemp("awx"))
+@pytest.fixture(name="cluster", scope="module")
+def _cluster() -> KeepingApi:
     cluster = KeepingApi(ready=True)
     cluster.kept.update(PREPARED)
+    return cluster
+
+
+@pytest.fixture(name="guide", scope="module")
+def _guide(cluster: KeepingApi, tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Guide]:
+    folder = tmp_path_factory.mktemp("guide")
+    awx = awx_collection(tmp_path_factory.mktemp("awx"))
     with serve(cluster.answer) as api, Guide(folder, awx, plays.kubeconfig(folder / "config", api)) as guide:
         yield guide
 
 
 @pytest.mark.rest  # downloads awx.awx
 @pytest.mark.timeout(900)
-def test_the_commands_up_to_a_change_that_fails(guide: Guide) -> None:
+def test_the_commands_up_to_a_change_that_fails(guide: Guide, cluster: KeepingApi) -> None:
     guide.run("git clone")
     guide.shell("! grep -r llm_d_kubeconfig inventories")  # a path of this host, which no job has
     guide.file(HERE)
@@ -66,3 +72,11 @@ def test_the_commands_up_to_a_change_that_fails(guide: Guide) -> None:
     guide.shell(f'ansible localhost -m awx.awx.workflow_approval -a \'{{"workflow_job_id": {flow}, "name": "llm-d: Approve the change"}}\'')
     assert guide.finished("workflow_jobs")["status"] == "failed" and guide.jobs()[-3:-1] == [("Deploy the file", "failed"), ("Diagnose a stack", "successful")]
     assert "the file, or the collection, has changed since the approval" in " ".join(guide.rows("jobs")[-3].hidden["output"].split())
+
+    guide.credential("llm-d: Models", "llm-d: Model token", token="planted-models-5Kq")
+    options = f"-e configure_awx_inventory_url={INVENTORY_URL} -e 'configure_awx_credentials=\"llm-d: Cluster,llm-d: Models\"'"
+    guide.shell(f"ansible-playbook llm_d.inference.configure_awx {options}")
+    guide.shell('ansible localhost -m awx.awx.job_launch -a \'{"name": "llm-d: Deploy the file", "wait": true}\'', well=False)
+    secret = cluster.kept["/api/v1/namespaces/llm-d/secrets/llm-d-model-token"]
+    assert base64.b64decode(secret["data"]["HF_TOKEN"]).decode() == "planted-models-5Kq"
+    assert "planted-models-5Kq" not in guide.outputs() and guide.api.token not in guide.outputs()

@@ -38,7 +38,11 @@ def play(installed: Path, tmp_path: Path, name: str, inventory: str, *arguments:
 
 def test_the_collection_contains_the_needed_files_and_no_development_files(installed: Path) -> None:
     home = installed / "ansible_collections/llm_d/inference"
-    for needed in ("MANIFEST.json", "FILES.json", "meta/runtime.yml", "plugins/lookup/plan.py", "roles/gpu_operator/tasks/main.yml", "playbooks/preflight.yml"):
+    for needed in (
+        *("MANIFEST.json", "FILES.json", "meta/runtime.yml", "plugins/lookup/plan.py", "roles/gpu_operator/tasks/main.yml", "playbooks/preflight.yml"),
+        *("extensions/controller/templates.yml", "extensions/controller/approval.j2", "extensions/patterns/upgrade/playbooks/upgrade.yml"),
+        *("extensions/execution_environment/execution-environment.yml", "meta/execution-environment.yml", "docs/awx.md"),
+    ):
         assert (home / needed).exists(), needed
     for foreign in (".git", ".venv", "collections", "artifacts", "tests", "molecule", "tools", "changelogs/fragments", "docs/site", "Makefile"):
         assert not (home / foreign).exists(), foreign

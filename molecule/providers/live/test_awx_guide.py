@@ -13,7 +13,6 @@ from pathlib import Path
 import plays
 import pytest
 from awx_guide import ELSEWHERE, Guide, awx_collection
-from controller_api.client import call
 
 from tools.manifests import user_file
 
@@ -48,9 +47,7 @@ def test_from_an_empty_controller_to_the_first_verdict_and_on(guide: Guide) -> N
     guide.run("ansible-playbook -i inventories/mine llm_d.inference.list_rights")
     endpoint, token, *authority = guide.run("kubectl config view --minify --output").splitlines()
     made = {"host": endpoint, "bearer_token": token, "ssl_ca_cert": "\n".join(authority) + "\n", "verify_ssl": True}
-    (kind,) = guide.api.api.store.where("credential_types", namespace="kubernetes_bearer_token")
-    body = {"name": "llm-d: Account", "organization": 1, "credential_type": kind.id, "inputs": made}
-    assert call(guide.api, "POST", "/api/v2/credentials/", body)[0] == 201  # a manual step in AWX
+    guide.credential("llm-d: Account", "OpenShift or Kubernetes API Bearer Token", **made)
     guide.run("ansible-playbook llm_d.inference.configure_awx")
     guide.run('ansible localhost -m awx.awx.job_launch -a \'{"name": "llm-d: Deploy the file"')
     assert WELL.search(guide.ended())
@@ -65,4 +62,5 @@ def test_from_an_empty_controller_to_the_first_verdict_and_on(guide: Guide) -> N
     guide.run("ansible-playbook llm_d.inference.configure_awx")  # a newer version, and without the name of the account: the kubeconfig counts again
     guide.shell('ansible localhost -m awx.awx.job_launch -a \'{"name": "llm-d: Deploy the file", "wait": true}\'')
     assert WELL.search(guide.ended()) and guide.rows("jobs")[-1].hidden["credentials"] != guide.rows("jobs")[0].hidden["credentials"]
+    assert token not in guide.outputs() and guide.api.token not in guide.outputs()
     assert [each for each in guide.left if not each.startswith(tuple(ELSEWHERE))] == []

@@ -28,7 +28,13 @@ def job(folder: Path, playbook: str) -> tuple[str, KeepingApi]:
     cluster = KeepingApi(ready=True)
     cluster.kept.update(PREPARED)
     with serve(cluster.answer) as api:
-        here = {"llm_d_kubeconfig": plays.kubeconfig(folder / "kubeconfig", api, KUBECONFIG), "llm_d_artifacts_dir": str(folder / "out")}
+        # A bucket on a server that knows none: reports are signed and sent, and the answer is shown.
+        bucket = {"s3": {"bucket": "reports", "endpoint": api}}
+        here = {
+            "llm_d_kubeconfig": plays.kubeconfig(folder / "kubeconfig", api, KUBECONFIG),
+            "llm_d_artifacts_dir": str(folder / "out"),
+            "llm_d_artifacts": bucket,
+        }
         runner(folder, playbook, {**FILE, **planted_file(), **here, "llm_d_wait_timeout": 3}, "paris")
     return (folder / "artifacts/one/stdout").read_text(encoding="utf-8"), cluster
 
