@@ -40,7 +40,7 @@ def planted_file(**service: t.Any) -> dict[str, t.Any]:
         "llm_d_model_token": PLANTED["token"],
         "llm_d_api_key": PLANTED["key"],
         "llm_d_image_pull_credentials": [{"registry": "registry.example.com", "username": "robot", "password": PLANTED["registry"]}],
-        "llm_d_benchmark": {"api_key": PLANTED["benchmark"]},
+        "llm_d_benchmark": {"api_key": PLANTED["benchmark"], "max_lag": 5, "max_lag_share": 0},  # the lag of this host is irrelevant here
         "llm_d_model_services": [sim],
     }
 

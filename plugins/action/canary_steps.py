@@ -13,7 +13,7 @@ from ..module_utils.common.scalars import blank
 from ..module_utils.plan.build import Mistakes, explain
 from ..module_utils.plan.canary import KINDS, WHAT, canary
 from ..plugin_utils.interpreter import facts as interpreter_facts
-from ..plugin_utils.planning import definitions, plain, read
+from ..plugin_utils.planning import connection, definitions, plain, read
 from ..plugin_utils.role_options import given
 
 
@@ -57,5 +57,5 @@ class ActionModule(ActionBase):
             "before": before,
             "steps": steps,
             "state": plan["state"],
-            "connection": {name: value for name, value in plan["connection"].items() if value},
+            "connection": connection(task_vars or {}, plan),
         }

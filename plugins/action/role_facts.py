@@ -30,7 +30,7 @@ from ..module_utils.preflight.running import running
 from ..module_utils.validation import targets
 from ..plugin_utils import collection, compat
 from ..plugin_utils.interpreter import facts as interpreter_facts
-from ..plugin_utils.planning import definitions, host_folder, plain, planned, render, with_secrets
+from ..plugin_utils.planning import connection, definitions, host_folder, plain, planned, render, with_secrets
 from ..plugin_utils.role_options import given as given_options
 
 Objects = t.Callable[[], list[Facts]]  # all definitions of the plan, which are rendered once
@@ -95,7 +95,7 @@ class ActionModule(ActionBase):
             "state": self._given(variables, f"{role}_state") or plan["state"],
             "host_folder": os.path.join(os.sep, host_folder(variables)).rstrip(os.sep),
             "options": own,
-            "connection": {name: value for name, value in plan["connection"].items() if value},
+            "connection": connection(variables, plan),
             **made,
             **derived,
         }

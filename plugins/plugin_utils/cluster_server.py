@@ -31,6 +31,12 @@ def identity(kubeconfig: str | None, context: str | None, environment: t.Mapping
     return (url, text(cluster.get("proxy-url")), text(cluster.get("tls-server-name"))) if url else ()
 
 
+def is_complete(environment: t.Mapping[str, str]) -> bool:
+    """Whether K8S_AUTH_* have a server and an account, as those of an AWX credential, so that no kubeconfig counts."""
+    by_password = environment.get("K8S_AUTH_USERNAME") and environment.get("K8S_AUTH_PASSWORD")
+    return bool(environment.get("K8S_AUTH_HOST") and (environment.get("K8S_AUTH_API_KEY") or by_password))
+
+
 def _cluster(kubeconfig: str | None, context: str | None, environment: t.Mapping[str, str]) -> Facts:
     """The entry of a kubeconfig for the cluster that these options name; empty where it is not known."""
     if environment.get("K8S_AUTH_HOST"):

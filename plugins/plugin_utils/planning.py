@@ -127,6 +127,13 @@ def cluster_name(variables: t.Mapping[str, t.Any], user: Facts) -> str:
     return f"{named} ({server})" if named and server else named or server
 
 
+def connection(variables: t.Mapping[str, t.Any], plan: t.Mapping[str, t.Any]) -> Facts:
+    """The connection options of all tasks. The kubeconfig and its context do not count beside a whole account in the environment: our modules ignore them, but
+    kubernetes.core.helm refuses a context beside a certificate authority."""
+    ignored = _is_local(variables) and cluster_server.is_complete(os.environ)
+    return {} if ignored else {name: value for name, value in plan["connection"].items() if value}
+
+
 def host_folder(variables: t.Mapping[str, t.Any]) -> str:
     """The name of the folder that separates the results of a host from those of others; "" with one host."""
     return _file_name(str(variables["inventory_hostname"])) if len(fleet(variables)) > 1 else ""

@@ -97,13 +97,14 @@ class Controller:
         (last,) = statistics
         return Job((kept / "status").read_text(encoding="utf-8"), output, sum(last["changed"].values()), last.get("artifact_data") or {})
 
-    def cancel(self, number: int, playbook: str, when: t.Callable[[], object]) -> None:
-        """Start a job and cancel it, as AWX does, by deleting its pod once `when` is true."""
+    def kill(self, number: int, playbook: str, when: t.Callable[[], object]) -> None:
+        """Start a job and kill all its processes once `when` is true, as if its node had failed."""
         here, sent = self._sent(number, playbook, {})
         with ThreadPoolExecutor() as beside:
             job = beside.submit(self._worker, pod(here.name, self.image, True), sent)
             until(when, SECONDS, "the job reaches the point of its cancellation")
             assert not job.done()
+            kubectl("exec", here.name, "-n", JOBS, "--", "sh", "-c", "kill -9 -1")
             client.CoreV1Api().delete_namespaced_pod(here.name, JOBS, grace_period_seconds=0)
 
     def _sent(self, number: int, playbook: str, variables: dict[str, t.Any]) -> tuple[Path, bytes]:
@@ -134,7 +135,7 @@ class Controller:
             assert done.returncode == 0, kubectl("describe", "pod", name, "-n", JOBS).stdout.decode()
             return kubectl("attach", "-i", name, "-n", JOBS, "--quiet", input=sent, timeout=SECONDS).stdout
         finally:
-            with contextlib.suppress(client.ApiException):  # of a cancelled job
+            with contextlib.suppress(client.ApiException):  # of a killed job
                 api.delete_namespaced_pod(name, JOBS, grace_period_seconds=0)
 
 
@@ -168,10 +169,10 @@ def test_the_context_of_a_kubeconfig_that_the_pod_has_not_is_named(controller: C
     assert job.status == "failed" and "leave llm_d_context (or K8S_AUTH_CONTEXT) out" in " ".join(job.output.split())
 
 
-def test_a_cancelled_job_does_not_release_its_lease(controller: Controller) -> None:
-    """Its pod ends without a release of the Lease: test_a_job_in_a_pod_brings_up_a_stack_and_leaves_its_verdict has to wait for its expiry."""
+def test_a_killed_job_does_not_release_its_lease(controller: Controller) -> None:
+    """It ends without a release of the Lease: test_a_job_in_a_pod_brings_up_a_stack_and_leaves_its_verdict has to wait for its expiry."""
     leases = client.CoordinationV1Api()
-    controller.cancel(2, "site", lambda: leases.list_namespaced_lease(HOME).items)
+    controller.kill(2, "site", lambda: leases.list_namespaced_lease(HOME).items)
     assert leases.list_namespaced_lease(HOME).items
 
 

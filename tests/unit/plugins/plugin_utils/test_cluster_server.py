@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from ansible_collections.llm_d.inference.plugins.plugin_utils import cluster_server
-from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import cluster_name, read
+from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import cluster_name, connection, read
 
 FLEET = {"groups": {"all": ["berlin", "paris"]}, "inventory_hostname": "paris"}
 
@@ -133,3 +133,21 @@ def test_a_password_in_a_url_is_not_shown(tmp_path: Path) -> None:
     assert cluster_server.server(one, "b", {}) == "a.example:6443"
     assert cluster_server.server(None, None, {"K8S_AUTH_HOST": "https://user:planted@[fd00::1]:6443"}) == "https://[fd00::1]:6443"
     assert cluster_server.server(None, None, {"K8S_AUTH_HOST": "https://user:planted@a.example:6443//k8s"}) == "https://a.example:6443//k8s"
+
+
+@pytest.mark.parametrize(
+    ("environment", "ignored"),
+    [
+        ({"K8S_AUTH_HOST": "https://one", "K8S_AUTH_API_KEY": "x"}, True),
+        ({"K8S_AUTH_HOST": "https://one", "K8S_AUTH_USERNAME": "x", "K8S_AUTH_PASSWORD": "y"}, True),
+        ({"K8S_AUTH_HOST": "https://one"}, False),
+        ({"K8S_AUTH_API_KEY": "x", "K8S_AUTH_SSL_CA_CERT": "/ca"}, False),
+    ],
+)
+def test_the_account_of_a_credential_replaces_kubeconfig_and_context(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], ignored: bool) -> None:
+    """As AWX's credential of the type OpenShift or Kubernetes API Bearer Token gives it: Helm would refuse the context of the file."""
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    plan = {"connection": {"kubeconfig": None, "context": "prod"}}
+    assert connection({"inventory_hostname": "one", "ansible_connection": "local"}, plan) == ({} if ignored else {"context": "prod"})
+    assert connection({"inventory_hostname": "one"}, plan) == {"context": "prod"}, "the tasks run elsewhere, with another environment"
