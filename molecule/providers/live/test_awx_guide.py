@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import typing as t
 from pathlib import Path
 
@@ -26,11 +27,18 @@ WELL = re.compile(r"^verdict   OK: (\d+) of \1 claims hold$", re.MULTILINE)
 def _guide(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Guide]:
     """The guide on a cluster without a deployment; the teardown restores the deployment."""
     awx = awx_collection(tmp_path_factory.mktemp("awx"))
-    plays.well("inventories/local", "playbooks/teardown.yml", tmp_path / "out", llm_d_confirm=True)
+    removed("inventories/local", tmp_path)
     with Guide(tmp_path, awx, KUBECONFIG, path=str(Path(KUBECTL).parent)) as guide:
         yield guide
-    plays.well(str(tmp_path / "stack/inventories/mine"), "playbooks/teardown.yml", tmp_path / "out", llm_d_confirm=True, llm_d_kubeconfig=KUBECONFIG)
+    removed(str(tmp_path / "stack/inventories/mine"), tmp_path)
     plays.well("inventories/local", "site.yml", tmp_path / "out")
+
+
+def removed(inventory: str, folder: Path) -> None:
+    """Remove a deployment, and the namespaces that kubectl has created for it."""
+    plays.well(inventory, "playbooks/teardown.yml", folder / "out", llm_d_confirm=True, llm_d_kubeconfig=KUBECONFIG)
+    command = [KUBECTL, "--kubeconfig", KUBECONFIG, "delete", "namespace", "--ignore-not-found", "llm-d", "envoy-gateway-system"]
+    subprocess.run(command, check=True, capture_output=True)
 
 
 def test_from_an_empty_controller_to_the_first_verdict_and_on(guide: Guide) -> None:
