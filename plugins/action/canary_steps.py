@@ -57,5 +57,5 @@ class ActionModule(ActionBase):
             "before": before,
             "steps": steps,
             "state": plan["state"],
-            "connection": connection(task_vars or {}, plan),
+            "connection": connection(task_vars or {}, plan["connection"]),
         }

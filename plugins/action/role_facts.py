@@ -95,7 +95,7 @@ class ActionModule(ActionBase):
             "state": self._given(variables, f"{role}_state") or plan["state"],
             "host_folder": os.path.join(os.sep, host_folder(variables)).rstrip(os.sep),
             "options": own,
-            "connection": connection(variables, plan),
+            "connection": connection(variables, plan["connection"]),
             **made,
             **derived,
         }

@@ -45,7 +45,7 @@ def test_from_an_empty_controller_to_the_first_verdict_and_on(guide: Guide) -> N
     guide.run("git clone")
     guide.shell("! grep -r llm_d_kubeconfig inventories")  # a path of this host, which does not exist in jobs
     local = user_file("local")
-    guide.file({**{name: local[name] for name in HERE}, "llm_d_benchmark": {"rates": [2], "seconds": 5}})
+    guide.file({**{name: local[name] for name in HERE}, "llm_d_benchmark": {"rates": [2], "seconds": 5, "max_lag": 5, "max_lag_share": 0}})
     guide.run("export CONTROLLER_HOST")
     guide.run("kubectl config view --raw")
     guide.run("ansible-playbook llm_d.inference.configure_awx")

@@ -148,6 +148,6 @@ def test_the_account_of_a_credential_replaces_kubeconfig_and_context(monkeypatch
     """As AWX's credential of the type OpenShift or Kubernetes API Bearer Token gives it: Helm would refuse the context of the file."""
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    plan = {"connection": {"kubeconfig": None, "context": "prod"}}
-    assert connection({"inventory_hostname": "one", "ansible_connection": "local"}, plan) == ({} if ignored else {"context": "prod"})
-    assert connection({"inventory_hostname": "one"}, plan) == {"context": "prod"}, "the tasks run elsewhere, with another environment"
+    given = {"kubeconfig": None, "context": "prod"}
+    assert connection({"inventory_hostname": "one", "ansible_connection": "local"}, given) == ({} if ignored else {"context": "prod"})
+    assert connection({"inventory_hostname": "one"}, given) == {"context": "prod"}, "the tasks run elsewhere, with another environment"
