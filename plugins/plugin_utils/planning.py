@@ -130,7 +130,8 @@ def cluster_name(variables: t.Mapping[str, t.Any], user: Facts) -> str:
 def connection(variables: t.Mapping[str, t.Any], given: t.Mapping[str, t.Any]) -> Facts:
     """The connection options of all tasks. given: `kubeconfig` and `context` of the file, empty where it has none.
 
-    Both do not count beside a whole account in the environment: our modules ignore them, but kubernetes.core.helm refuses a context beside a certificate authority.
+    Both do not count beside a whole account in the environment: our modules ignore them, but kubernetes.core.helm refuses a context beside a certificate
+    authority.
     """
     ignored = _is_local(variables) and cluster_server.is_complete(os.environ)
     return {} if ignored else {name: value for name, value in given.items() if value}

@@ -35,7 +35,7 @@ def _guide(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> t.Iterat
 
 
 def removed(inventory: str, folder: Path) -> None:
-    """Remove a deployment, and the namespaces that kubectl has created for it."""
+    """Remove a deployment, and the namespaces that it has left for other reasons."""
     plays.well(inventory, "playbooks/teardown.yml", folder / "out", llm_d_confirm=True, llm_d_kubeconfig=KUBECONFIG)
     command = [KUBECTL, "--kubeconfig", KUBECONFIG, "delete", "namespace", "--ignore-not-found", "llm-d", "envoy-gateway-system"]
     subprocess.run(command, check=True, capture_output=True)
@@ -50,8 +50,8 @@ def test_from_an_empty_controller_to_the_first_verdict_and_on(guide: Guide) -> N
     guide.run("kubectl config view --raw")
     guide.run("ansible-playbook llm_d.inference.configure_awx")
     guide.run("rm")
-    # The account comes first here, as for a kubeconfig that works only on the host of the reader: nothing is deployed, and its namespaces do not exist.
-    guide.run("kubectl create namespace")
+    # The account comes first here, as for a kubeconfig that works only on the host of the reader: nothing is deployed yet.
+    guide.run("ansible-playbook -i inventories/mine llm_d.inference.prerequisites")
     guide.run("ansible-playbook -i inventories/mine llm_d.inference.list_rights")
     endpoint, token, *authority = guide.run("kubectl config view --minify --output").splitlines()
     made = {"host": endpoint, "bearer_token": token, "ssl_ca_cert": "\n".join(authority) + "\n", "verify_ssl": True}
