@@ -13,6 +13,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables i
 PHASES = {
     "your file is checked": "inputs",
     "the local cluster is started": "local_cluster",
+    "other runs on the instance wait": "record",
     "prerequisites": "prerequisites",
     "the record is written": "record",
     "GPU operator": "gpu_operator",

@@ -22,7 +22,7 @@ SHARED: Facts = {
     "llm_d_gateway": {"provider": "istio"},
     "llm_d_model_services": [{**SIM, "route": {"weights": {"sim": 100, "next": 0}}}, {**SIM, "name": "next", "route": {"path": "/next"}}],
 }
-SECRETS = {"llm_d_api_key": "sk-planted-key", "llm_d_model_token": "hf_planted"}
+SECRETS: Facts = {"llm_d_api_key": "sk-planted-key", "llm_d_model_token": "hf_planted"}
 CRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/inferencepools.inference.networking.k8s.io"
 
 
@@ -63,7 +63,7 @@ def test_a_playbook_that_changes_an_instance_waits_for_its_current_run(tmp_path:
     job = Busy(tmp_path)
     if given is SECRETS:
         del job.cluster.kept[CRD]
-    assert_refused(job, playbook, given)
+    assert_refused(job.run(playbook, llm_d_wait_timeout=1, **given)[1])
     assert job.written == []
 
 
@@ -71,7 +71,7 @@ def test_a_playbook_that_changes_an_instance_waits_for_its_current_run(tmp_path:
 def test_a_run_waits_for_one_that_has_created_the_namespace_in_between(tmp_path: Path) -> None:
     job = Busy(tmp_path)
     del job.cluster.kept[SPACE]
-    assert_refused(job, "../site", SECRETS)
+    assert_refused(job.run("../site", llm_d_wait_timeout=1, **SECRETS)[1])
     assert job.written == [f"PATCH {SPACE}"]
 
 
@@ -85,12 +85,11 @@ def test_a_deployment_after_an_approval_is_the_approved_one(tmp_path: Path) -> N
         assert "the file, or the collection, has changed since the approval" in " ".join(" ".join(lines).split())
     job.run("../site", llm_d_wait_timeout=1, inference_approved={"oslo": "0"})  # a host that was added since
     assert job.written == job.lease_requests == []
-    assert_refused(job, "../site", {"inference_approved": statistics["inference_approved"]})  # as far as the Lease
+    assert_refused(job.run("../site", llm_d_wait_timeout=1, inference_approved=statistics["inference_approved"])[1])  # as far as the Lease
 
 
-def assert_refused(job: Busy, playbook: str, given: Facts) -> None:
-    """Run a playbook, which fails with the name of the other run."""
-    _statistics, lines = job.run(playbook, llm_d_wait_timeout=1, **given)
+def assert_refused(lines: list[str]) -> None:
+    """The output of a playbook that fails with the name of the other run."""
     text = " ".join(" ".join(lines).split())
     assert "another run works on the instance llm-d in the namespace llm-d: job 7 (Deploy) of jane on host-1, since 2026-11-30T06:00:00Z" in text, text[-3000:]
 
