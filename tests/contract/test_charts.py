@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.images import needed
-from ansible_collections.llm_d.inference.plugins.module_utils.releases.charts import CHART_WRITES
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.charts import CHART_DISPLACES, CHART_WRITES
 from local_servers import serve
 
 from . import definitions_of_others as others
@@ -121,6 +121,56 @@ def test_values_of_the_user_reach_the_controller(name: str, values: Facts) -> No
 
     before, after = pods(file_of(name)), pods(file_of(name, llm_d_chart_values={name: values}))
     assert before and after == {key: {**spec, "nodeSelector": {"pool": "edge"}} for key, spec in before.items()}
+
+
+def controllers(objects: t.Iterable[Facts]) -> list[t.Any]:
+    """What the plan relies on: where the Deployments are and from where their images come, and for which classes Envoy Gateway is."""
+    found: list[t.Any] = []
+    for item in objects:
+        if item["kind"] == "Deployment":
+            spec = item["spec"]["template"]["spec"]
+            images = [[each["name"], each["image"], each.get("imagePullPolicy")] for each in spec["containers"] if isinstance(each, dict) and "image" in each]
+            found.append([item["metadata"]["namespace"], item["metadata"]["name"], spec.get("imagePullSecrets") or [], images])
+        elif text := item.get("data", {}).get("envoy-gateway.yaml"):
+            settings = yaml.load(text, Loader=yaml.CSafeLoader)
+            found.append([settings["gateway"]["controllerName"], settings["provider"]["type"]])
+    return found
+
+
+def others_of(value: t.Any, path: tuple[str, ...] = ()) -> t.Iterator[tuple[tuple[str, ...], t.Any]]:
+    """(path, another value of its type) of each value of a chart."""
+    if isinstance(value, dict) and value:
+        for key, item in value.items():
+            yield from others_of(item, (*path, key))
+    elif isinstance(value, (bool, int)):
+        yield path, not value if isinstance(value, bool) else value + 1
+    else:
+        yield path, {"planted": "x"} if isinstance(value, dict) else [{"name": "planted"}] if isinstance(value, list) else "planted"
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize("name", CHARTS)
+def test_no_accepted_value_of_a_chart_displaces_what_the_plan_relies_on(name: str) -> None:
+    """Of all values that the real chart has."""
+    chart = requested(name, plan(file_of(name)))["chart"]
+    defaults = yaml.safe_load((Path(chart["ref"]) / "values.yaml").read_text(encoding="utf-8"))
+    names = dict.fromkeys(("nameOverride", "fullnameOverride", "namespaceOverride"), "")
+    planned, accepted, refused, displaced = controllers(made_by(chart)), 0, set(), []
+    for steps, value in others_of({**names, **defaults}):
+        values: t.Any = value
+        for step in reversed(steps):
+            values = {step: values}
+        file = file_of(name, llm_d_chart_values={name: values})
+        if problems(file):
+            refused.add(".".join(steps))
+            continue
+        try:
+            made = made_by(requested(name, plan(file))["chart"])
+        except AssertionError:  # Helm refuses it as well
+            continue
+        accepted += 1
+        displaced += [".".join(steps)] if controllers(made) != planned else []
+    assert not displaced and accepted > 10 and refused & set(CHART_DISPLACES[name])
 
 
 @pytest.mark.parametrize("name", CHARTS)

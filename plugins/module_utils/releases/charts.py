@@ -51,3 +51,43 @@ CHART_LEAVES: dict[str, list[dict[str, str]]] = {
     # the certificate authority that istiod creates if its namespace has no cacerts
     "istiod": [{"kind": "Secret", "name": "istio-ca-secret"}],
 }
+
+# Chart, by its key in llm_d_charts, to paths of values that displace what the plan relies on, under another path than the plan's value: the name and the
+# namespace of the controller, its image, pull Secrets and pull policy, the controllerName of its GatewayClasses, whether it serves InferencePools.
+# Source: the templates of gateway-helm 1.9.1, ai-gateway-helm 1.0.0, Istio 1.30, agentgateway 1.4.1, kgateway 2.2, gpu-operator v26.3 and LeaderWorkerSet 0.9.0
+_NAMES = ("nameOverride", "fullnameOverride")
+_ISTIO_SWITCHES = (
+    "ENABLE_GATEWAY_API_INFERENCE_EXTENSION",
+    "PILOT_ENABLE_GATEWAY_API",
+    "PILOT_ENABLE_GATEWAY_API_DEPLOYMENT_CONTROLLER",
+    "PILOT_ENABLE_GATEWAY_API_GATEWAYCLASS_CONTROLLER",
+    "PILOT_ENABLE_GATEWAY_API_STATUS",
+    "PILOT_GATEWAY_API_CONTROLLER_NAME",
+    "PILOT_GATEWAY_API_DEFAULT_GATEWAYCLASS_NAME",
+)
+CHART_DISPLACES: dict[str, tuple[str, ...]] = {
+    "envoy_gateway": (
+        *_NAMES,
+        "namespaceOverride",
+        "createNamespace",
+        "global.imageRegistry",
+        "global.imagePullSecrets",
+        "global.images.envoyGateway.pullSecrets",
+        "global.images.envoyProxy",
+        "deployment.envoyGateway.image",
+        "deployment.envoyGateway.imagePullPolicy",
+        "deployment.envoyGateway.imagePullSecrets",
+        "config.envoyGateway.gateway.controllerName",
+        "config.envoyGateway.provider.type",
+        "config.envoyGateway.provider.kubernetes.deploy",
+    ),
+    "envoy_ai_gateway": ("controller.fullnameOverride", "controller.service.ports", "global.imagePullSecrets"),
+    "istio_base": ("base.enableCRDTemplates",),
+    # The chart merges values under `pilot` over the other ones.
+    "istio": tuple(f"{above}{place}" for above in ("", "pilot.") for place in ("image", "revision", *(f"env.{name}" for name in _ISTIO_SWITCHES)))
+    + ("global.resourceScope", "istiodRemote.enabled"),
+    "agentgateway": (*_NAMES, "controllerName", "gatewayClassName", "controller.image.pullPolicy"),
+    "kgateway": _NAMES,
+    "leader_worker_set": _NAMES,
+    "gpu_operator": ("operator.image", "operator.repository", "operator.version"),
+}

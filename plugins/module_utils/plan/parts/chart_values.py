@@ -9,15 +9,19 @@ import collections.abc as c
 import typing as t
 
 from ...common.objects import Facts
+from ...releases.charts import CHART_DISPLACES
 from ...schema.fields import REDACTED, Problem
 
 VARIABLE = "llm_d_chart_values"
 # The options that decide values, by a key in their path.
 _OPTIONS = {
     "imagePullSecrets": "llm_d_image_pull_secrets",
+    "pullSecrets": "llm_d_image_pull_secrets",
+    "imageRegistry": "llm_d_image_registry",
     "imagePullPolicy": "llm_d_image_pull_policy",
     "pullPolicy": "llm_d_image_pull_policy",
     "image": "llm_d_images",
+    "envoyProxy": "llm_d_images",
     "images": "llm_d_images",
     "repository": "llm_d_images",
     "mig": "llm_d_gpus.pools",
@@ -30,7 +34,9 @@ _OPTIONS = {
     "runAsUser": "llm_d_run_as_user",
     "runAsGroup": "llm_d_run_as_user",
     "crds": "llm_d_crd_sources",
+    "enableCRDTemplates": "llm_d_crd_sources",
 }
+_OPTIONS_OF = {"gpu_operator": {"image": "llm_d_image_registry", "repository": "llm_d_image_registry", "version": "llm_d_gpus.version"}}
 
 
 def with_own(user: Facts, key: str, ours: Facts, usual: Facts | None = None) -> Facts:
@@ -45,8 +51,10 @@ def chart_value_problems(user: Facts, charts: c.Iterable[Facts]) -> list[Problem
         path = f"{VARIABLE}.{key}"
         if values and key not in ours:
             problems.append(Problem(path, REDACTED, "is of no use: this file installs no such chart.", _instead(ours)))
-        for steps in _conflicts(values or {}, ours.get(key, {})):
-            option = next((_OPTIONS[step] for step in reversed(steps) if step in _OPTIONS), None)
+        places = [*_conflicts(values or {}, ours.get(key, {})), *_displacing(values or {}, CHART_DISPLACES[key] if key in ours else ())]
+        options = {**_OPTIONS, **_OPTIONS_OF.get(key, {})}
+        for steps in dict.fromkeys(places):
+            option = next((options[step] for step in reversed(steps) if step in options), None)
             fix = f"Take it out, and write {option}." if option else "Take it out."
             problems.append(Problem(".".join([path, *steps]), REDACTED, "is decided by other options of your file.", fix))
     return problems
@@ -70,3 +78,13 @@ def _conflicts(values: t.Any, ours: t.Any) -> c.Iterator[tuple[str, ...]]:
             yield from ((str(key), *steps) for steps in _conflicts(values[key], ours[key]))
         else:
             yield (str(key),)
+
+
+def _displacing(values: t.Any, places: c.Iterable[str]) -> c.Iterator[tuple[str, ...]]:
+    """The paths that the user's values have of those that displace values of the plan."""
+    for steps in (tuple(place.split(".")) for place in places):
+        value = values
+        for step in steps:
+            value = value.get(step, ...) if isinstance(value, dict) else ...
+        if value is not ...:
+            yield steps

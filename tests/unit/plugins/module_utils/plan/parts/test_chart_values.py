@@ -13,6 +13,7 @@ import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.images import needed
+from ansible_collections.llm_d.inference.plugins.module_utils.releases.charts import CHART_DISPLACES
 from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables import VARIABLES
 
 Facts = dict[str, t.Any]
@@ -92,11 +93,29 @@ def test_user_values_that_the_plan_sets_are_refused_at_their_path(key: str) -> N
         ("leader_worker_set", {"imagePullSecrets": []}, "imagePullSecrets", "Take it out, and write llm_d_image_pull_secrets."),
         ("envoy_gateway", {"global": {"images": {"envoyGateway": {"image": "x"}}}}, "global.images.envoyGateway.image", "and write llm_d_images."),
         ("envoy_gateway", {"config": {"envoyGateway": {"provider": None}}}, "config.envoyGateway.provider", "Take it out."),
+        ("gpu_operator", {"operator": {"version": "v1"}}, "operator.version", "Take it out, and write llm_d_gpus.version."),
+        ("gpu_operator", {"operator": {"repository": "x"}}, "operator.repository", "Take it out, and write llm_d_image_registry."),
+        ("envoy_gateway", {"global": {"imageRegistry": "x"}}, "global.imageRegistry", "Take it out, and write llm_d_image_registry."),
     ],
 )
 def test_the_option_that_decides_is_named(key: str, values: Facts, path: str, fix: str) -> None:
     ((place, message),) = messages(file_of(key, values)).items()
     assert place == f"llm_d_chart_values.{key}.{path}" and message.endswith(fix)
+
+
+@pytest.mark.parametrize(("key", "place"), [(key, place) for key, places in CHART_DISPLACES.items() for place in places])
+def test_values_that_displace_planned_ones_are_refused(key: str, place: str) -> None:
+    """Helm takes them before the plan's values, which are under another path."""
+    refused: t.Any = None
+    for step in reversed(place.split(".")):
+        refused = {step: refused}
+    assert list(messages(file_of(key, refused))) == [f"llm_d_chart_values.{key}.{place}"]
+    beside = {**refused, "theirs": 1} if "." not in place else {place.partition(".")[0]: {"theirs": 1}}
+    assert len(messages(file_of(key, beside))) == ("." not in place)
+
+
+def test_every_chart_has_a_row_of_displacing_values() -> None:
+    assert CHART_DISPLACES.keys() == CHARTS.keys()
 
 
 @pytest.mark.parametrize(
