@@ -34,7 +34,7 @@ from ..gateways.standalone import PORTS as STANDALONE_PORTS
 from ..observability.autoscaling import autoscaling_problems
 from ..parts.environment import environment_problems
 from ..parts.names import PICKER_SUFFIXES, name_suffix, scheduler_namespace
-from ..parts.pod_spec import SERVICE_LABEL
+from ..parts.overlays import label_problems
 from ..servers.cache_server import SUFFIX as CACHE_SUFFIX
 from ..servers.caches import cache_problems, with_caches
 from ..servers.device_claims import device_claim_problems
@@ -49,7 +49,6 @@ SUFFIXES = (
     *(DIRECT_SUFFIX, CLAIM_SUFFIX, CACHE_SUFFIX, WARMUP_SUFFIX),
 )  # without that of restore points: no ConfigMap has the name of a service itself
 LONGEST_NAME = 63 - max(len(suffix) for suffix in SUFFIXES)
-OWN_LABELS = ("llm-d.ai/", "app.kubernetes.io/", "inference.networking.")
 
 
 def unstated_features(element: t.Any, path: str) -> list[Problem]:
@@ -72,7 +71,7 @@ def service_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     problems += _server_problems(service, path, user, tested)
     problems += node_problems(service, path, name_suffix(user))
     problems += autoscaling_problems(service, path, user["llm_d_monitoring"]["interval"])
-    problems += _label_problems(service, path) + header_problems(service, path, user)
+    problems += label_problems(service["labels"], f"{path}.labels") + header_problems(service, path, user)
     problems += warmup_problems(service, path, name_suffix(user))
     if service["service_account"] == service["name"]:
         why = "is the account that we make ourselves where none is named."
@@ -197,22 +196,6 @@ def _accelerator_problems(service: Facts, path: str) -> list[Problem]:
                 "Write the vendor, or take out resource and per_replica.",
             )
         )
-    return problems
-
-
-def _label_problems(service: Facts, path: str) -> list[Problem]:
-    """Problems of labels by which pools and Services select: a server with the label of another service would be in two pools."""
-    problems = []
-    blocks = ((path, service), (f"{path}.prefill", service["prefill"]), (f"{path}.scheduler", service["scheduler"]))
-    labels = [(f"{path}.labels", service["labels"]), *((f"{place}.pod.labels", mapping(mapping(block["pod"]).get("labels"))) for place, block in blocks)]
-    for place, key, value in ((place, *item) for place, given in labels for item in given.items()):
-        if key == SERVICE_LABEL:
-            reason = f"is what InferencePools select servers by: these would be in the pool of '{value}' as well."
-        elif key.startswith(OWN_LABELS):
-            reason = "belongs to the collection, which selects pods by it."
-        else:
-            continue
-        problems.append(Problem(f"{place}.{key}", value, reason, "Write a label with a prefix of your own."))
     return problems
 
 

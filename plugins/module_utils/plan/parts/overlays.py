@@ -8,11 +8,19 @@ from __future__ import annotations
 import collections.abc as c
 import typing as t
 
-from ...common.objects import Facts
+from ...common.objects import Facts, mapping
+from ...releases.gateways import GATEWAY_PROVIDERS
 from ...schema.fields import REDACTED, Problem
 from ...schema.pods import CONTAINER, TEMPLATE, Steps, Type, merged, missing, named, types
+from .pod_spec import SERVICE_LABEL
 
 _METADATA = ("labels", "annotations")
+# Beginnings of labels by which the collection and others select pods.
+_SELECTING = {
+    **dict.fromkeys(("llm-d.ai/", "app.kubernetes.io/", "inference.networking."), "the collection"),
+    **dict.fromkeys((label for row in GATEWAY_PROVIDERS.values() if row for label in row["owning_labels"].values()), "the controller of gateways"),
+    "leaderworkerset.sigs.k8s.io/": "LeaderWorkerSet",
+}
 
 
 class Overlay(t.NamedTuple):
@@ -87,13 +95,29 @@ def overlay_problems(template: Facts, overlays: c.Sequence[Overlay], main: str, 
             rule = _rule(_path(steps, main), table)
             if steps not in refusals and (rule.whole or ours and not rule.free):
                 refusals[steps] = refused(_place(overlay, steps)[0], rule)
-    problems = {problem.path: problem for problem in refusals.values()}
+    labels = [label_problems(mapping(overlay.value.get("labels")), f"{overlay.path}.labels") for overlay in overlays if not overlay.container]
+    problems = {problem.path: problem for each in ([*refusals.values()], *labels) for problem in each}
     for steps in missing(made, Type(TEMPLATE)):
         place, depth = _deepest(overlays, steps)
         path = place + "".join(f".{step}" for step in steps[depth:])
         if place not in problems:  # a block that removes fields of the plan is reported once
             problems[path] = Problem(path, None, "is missing, and Kubernetes requires it.", "Write it.")
     return [*problems.values()]
+
+
+def label_problems(labels: t.Mapping[str, t.Any], path: str) -> list[Problem]:
+    """Labels by which pools, Services and controllers select pods: with them a pod would be among those of another object. path: of the labels in the file."""
+    problems = []
+    for key, value in labels.items():
+        owner = next((owner for beginning, owner in _SELECTING.items() if key.startswith(beginning)), "")
+        if key == SERVICE_LABEL:
+            reason = f"is what InferencePools select servers by: these would be in the pool of '{value}' as well."
+        elif owner:
+            reason = f"belongs to {owner}, which selects pods by it."
+        else:
+            continue
+        problems.append(Problem(f"{path}.{key}", value, reason, "Write a label with a prefix of your own."))
+    return problems
 
 
 def added_place(planned: Facts, field: str) -> str:

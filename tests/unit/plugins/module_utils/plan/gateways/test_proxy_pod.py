@@ -64,6 +64,13 @@ def test_a_provider_hands_the_patch_to_its_proxies(provider: str, container: str
     assert gateway["spec"]["infrastructure"]["parametersRef"]["name"] == gateway["metadata"]["name"]
 
 
+@pytest.mark.parametrize("provider", CONTAINERS)
+@pytest.mark.parametrize("label", ["llm-d.ai/model-service", "app.kubernetes.io/name", "gateway.envoyproxy.io/owning-gateway-name"])
+def test_labels_by_which_pools_and_controllers_select_are_refused(provider: str, label: str) -> None:
+    refused = messages(file_of(provider, {"pod": {"labels": {label: "x"}}}))
+    assert list(refused) == [f"llm_d_gateway.pod.labels.{label}"] and refused[f"llm_d_gateway.pod.labels.{label}"].endswith("prefix of your own.")
+
+
 @pytest.mark.parametrize("provider", ["envoy_gateway", "agentgateway"])
 def test_our_pull_secrets_stay_beside_what_is_added(provider: str) -> None:
     spec = patch(file_of(provider, ADDED, llm_d_image_pull_secrets=["mine"]))["spec"]

@@ -80,6 +80,8 @@ def test_a_block_reaches_its_pod_and_no_other(place: str) -> None:
         ({"pod": {"serviceAccount": "x"}}, "pod.serviceAccount"),
         ({"pod": {"runtimeClass": "x"}}, "pod.runtimeClass"),
         ({"pod": {"volumes": [{"emptyDir": {}}]}}, "pod.volumes[0].name"),
+        ({"pod": {"labels": {"llm-d.ai/model-service": "b"}}}, "pod.labels.llm-d.ai/model-service"),
+        ({"pod": {"labels": {"gateway.networking.k8s.io/gateway-name": "b"}}}, "pod.labels.gateway.networking.k8s.io/gateway-name"),
         ({"container": {"volumeMounts": [{"name": "x"}]}}, "container.volumeMounts[0].mountPath"),
     ],
 )

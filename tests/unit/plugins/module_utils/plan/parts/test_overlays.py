@@ -223,6 +223,20 @@ def test_labels_of_the_collection_are_refused() -> None:
     picker = {**SPLIT["scheduler"], "pod": {"labels": {"llm-d.ai/x": "y"}}}
     refusals = messages(VLLM, pod={"labels": {"llm-d.ai/role": "x"}}, prefill={"pod": {"labels": {"app.kubernetes.io/name": "x"}}}, scheduler=picker)
     assert list(refusals) == ["pod.labels.llm-d.ai/role", "prefill.pod.labels.app.kubernetes.io/name", "scheduler.pod.labels.llm-d.ai/x"]
+    assert set(refusals.values()) == {"belongs to the collection, which selects pods by it. Write a label with a prefix of your own."}
+
+
+@pytest.mark.parametrize(
+    ("label", "reason"),
+    [
+        ("llm-d.ai/model-service", "is what InferencePools select servers by: these would be in the pool of 'x' as well."),
+        ("gateway.networking.k8s.io/gateway-name", "belongs to the controller of gateways, which selects pods by it."),
+        ("gateway.envoyproxy.io/owning-gateway-name", "belongs to the controller of gateways, which selects pods by it."),
+        ("leaderworkerset.sigs.k8s.io/name", "belongs to LeaderWorkerSet, which selects pods by it."),
+    ],
+)
+def test_labels_that_others_select_pods_by_are_refused(label: str, reason: str) -> None:
+    assert messages(pod={"labels": {label: "x"}}) == {f"pod.labels.{label}": f"{reason} Write a label with a prefix of your own."}
 
 
 def test_missing_fields_that_kubernetes_requires_are_reported_at_their_path() -> None:
