@@ -38,6 +38,7 @@ from ..parts.overlays import label_problems
 from ..servers.cache_server import SUFFIX as CACHE_SUFFIX
 from ..servers.caches import cache_problems, with_caches
 from ..servers.device_claims import device_claim_problems
+from ..servers.pod_template import with_added_environment
 from ..servers.server import DIRECT_SUFFIX, max_replicas
 from ..servers.warmup import warmup_problems
 from ..servers.warmup_job import SUFFIX as WARMUP_SUFFIX
@@ -64,7 +65,12 @@ def unstated_features(element: t.Any, path: str) -> list[Problem]:
 
 
 def service_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
-    """The problems within one service."""
+    """The problems within one service. Variables that `container` adds to its servers follow the rules of engine.env."""
+    view, places = with_added_environment(service, path)
+    return [dataclasses.replace(problem, path=places.get(problem.path, problem.path)) for problem in _service_problems(view, path, user)]
+
+
+def _service_problems(service: Facts, path: str, user: Facts) -> list[Problem]:
     tested = not (service["engine"]["image"] or user["llm_d_images"][service["engine"]["type"]])
     problems = _name_problems(service, path, name_suffix(user))
     problems += _model_problems(service, path) + alias_problems(service, path, user) + adapter_problems(service, path)

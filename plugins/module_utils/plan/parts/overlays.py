@@ -105,6 +105,20 @@ def overlay_problems(template: Facts, overlays: c.Sequence[Overlay], main: str, 
     return [*problems.values()]
 
 
+def added_environment(block: Facts, path: str, container: str) -> dict[str, tuple[t.Any, str]]:
+    """{variable: (its value, or its reference as in an option `env`; where it is written)} of the additions of a block to a container."""
+    overlays, variables = overlays_of(block, path, container), {}
+    for item in _at(overlaid({}, overlays, patch=True), (*_inside(container), "env")) or []:
+        source = mapping(item.get("valueFrom"))
+        value: t.Any = item.get("value") or ""
+        for field, option in (("secretKeyRef", "secret"), ("configMapKeyRef", "config_map")):
+            if field in source:
+                value = {"secret": None, "config_map": None, option: source[field].get("name"), "key": source[field].get("key")}
+        if item.get("name") and (value or not source):
+            variables[item["name"]] = (value, _deepest(overlays, (*_inside(container), "env", ("name", item["name"])))[0])
+    return variables
+
+
 def label_problems(labels: t.Mapping[str, t.Any], path: str) -> list[Problem]:
     """Labels by which pools, Services and controllers select pods: with them a pod would be among those of another object. path: of the labels in the file."""
     problems = []

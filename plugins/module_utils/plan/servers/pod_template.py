@@ -10,7 +10,7 @@ import typing as t
 from ...common.objects import Facts, mapping
 from ...schema.fields import Problem
 from ...schema.pods import SHORT_FORMS
-from ..parts.overlays import ALIKE, Governed, Overlay, overlay_problems, overlays_of, refused
+from ..parts.overlays import ALIKE, Governed, Overlay, added_environment, overlay_problems, overlays_of, refused
 from ..parts.pod_spec import template_of
 from .device_claims import NAME as CLAIM
 
@@ -53,6 +53,20 @@ def overlays(service: Facts, role: str, path: str) -> list[Overlay]:
         Overlay(path, short, names={field: name for name, field in SHORT_FORMS.items()}),
         *(overlay for place, block in blocks for overlay in overlays_of(block, place, CONTAINER)),
     ]
+
+
+def with_added_environment(service: Facts, path: str) -> tuple[Facts, dict[str, str]]:
+    """(the service, with the variables that its additions give to servers in engine.env as well, {their paths in engine.env: where they are written})."""
+    view, places = service, {}
+    for name, block in (("", service), ("prefill", service["prefill"])):
+        place = f"{path}.{name}".rstrip(".")
+        engine = block["engine"] or {"args": [], "env": {}, "simulator": None}
+        added = {name: value for name, value in added_environment(block, place, CONTAINER).items() if name not in engine["env"]}
+        if added:
+            own = {**block, "engine": {**engine, "env": {**engine["env"], **{name: value for name, (value, _place) in added.items()}}}}
+            view = {**view, name: own} if name else own
+            places |= {f"{place}.engine.env.{name}": where for name, (_value, where) in added.items()}
+    return view, places
 
 
 def pod_problems(service: Facts, path: str, servers: t.Sequence[Facts]) -> list[Problem]:

@@ -172,6 +172,45 @@ def test_fields_of_an_endpoint_picker_that_options_decide_are_refused(scheduler:
     assert messages(scheduler={"preset": "queue", **scheduler})[f"scheduler.{path}"] == f"is decided by other options of your file. {fix}"
 
 
+def variable(name: str, value: str = "x") -> Facts:
+    return {"env": [{"name": "FINE", "value": "1"}, {"name": name, "value": value}]}
+
+
+SPLIT_ONLY: Facts = {"scheduler": SPLIT["scheduler"]}
+
+
+@pytest.mark.parametrize(
+    ("options", "path", "said"),
+    [
+        ({"container": variable("VLLM_API_KEY")}, "container", "gives the servers an API key that stands in clear"),
+        ({"pod": {"containers": [{"name": "server", **variable("VLLM_API_KEY")}]}}, "pod.containers[0]", "gives the servers an API key"),
+        ({"container": variable("API_KEY"), "engine": {"type": "tgi"}}, "container", "gives the servers an API key that stands in clear"),
+        ({"container": variable("HOSTNAME", "127.0.0.1"), "engine": {"type": "tgi"}, "scheduler": {"preset": "queue"}}, "container", "is --hostname for it"),
+        ({"container": variable("LMCACHE_CONFIG_FILE"), "cache": {"cpu_size": "8Gi", "disk": {"size": "9Gi"}}}, "container", "makes LMCache ignore"),
+        ({"container": variable("HF_HUB_OFFLINE", "1")}, "container", "keeps a server from loading the model"),
+        ({"container": variable("VLLM_API_KEY"), **SPLIT_ONLY}, "container", "gives the servers an API key"),
+        ({"prefill": {"container": variable("VLLM_API_KEY")}, **SPLIT_ONLY}, "prefill.container", "gives the servers an API key"),
+        ({"prefill": {"container": variable("VLLM_KV_CACHE_LAYOUT", "NHD")}, **SPLIT_ONLY}, "prefill.container", "is of both stages"),
+    ],
+)
+def test_variables_of_the_container_follow_the_rules_of_engine_env(options: Facts, path: str, said: str) -> None:
+    refusals = messages(**options)
+    assert list(refusals) == [f"{path}.env[1]"] and refusals[f"{path}.env[1]"].startswith(said)
+
+
+def test_references_in_the_container_follow_the_rules_of_engine_env() -> None:
+    key = {"name": "VLLM_API_KEY", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}
+    assert messages(container={"env": [key]})["container.env[0]"].startswith("gives the servers an API key that validation")
+    followed = {"name": "VLLM_NIXL_SIDE_CHANNEL_PORT", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}
+    assert messages(container={"env": [followed]})["container.env[0]"].startswith("has to be in the file")
+    assert messages(container={"env": [{"name": "VLLM_API_KEY", "$patch": "delete"}]}) == {}
+
+
+def test_refused_variables_of_a_profile_are_reported_there() -> None:
+    file = {**file_of(profile="house"), "llm_d_profiles": {"house": {"container": variable("VLLM_API_KEY")}}}
+    assert [problem.path for problem in problems(file)] == ["llm_d_profiles.house.container.env[1]"]
+
+
 def test_an_endpoint_picker_has_what_is_added() -> None:
     added = {
         "pod": {"priorityClassName": "high", "volumes": [{"name": "a", "emptyDir": {}}]},
