@@ -37,7 +37,7 @@ from ..parts.names import PICKER_SUFFIXES, name_suffix, scheduler_namespace
 from ..parts.overlays import label_problems
 from ..servers.cache_server import SUFFIX as CACHE_SUFFIX
 from ..servers.caches import cache_problems, with_caches
-from ..servers.device_claims import device_claim_problems
+from ..servers.device_claims import device_claim_problems, inherited_claim_problems
 from ..servers.pod_template import with_added_environment
 from ..servers.server import DIRECT_SUFFIX, max_replicas
 from ..servers.warmup import warmup_problems
@@ -100,7 +100,7 @@ def _server_problems(service: Facts, path: str, user: Facts, tested: bool) -> li
 
 def _prefill_problems(service: Facts, path: str, user: Facts, tested: bool, reported: set[str]) -> list[Problem]:
     """Mistakes in the options of prefill servers, by the same rules. reported: paths of the mistakes in the rest of the service."""
-    if agreed := agreement_problems(service, path):
+    if agreed := agreement_problems(service, path) + inherited_claim_problems(service, path):
         return agreed
     view, place = of_prefill(service), f"{path}.prefill"
     problems = _server_problems(view, place, user, tested) + argument_problems(view, place, user) + api_key_problems(view, place, user)
@@ -174,7 +174,7 @@ def _accelerator_problems(service: Facts, path: str) -> list[Problem]:
     resource, problems = accelerator["resource"] or ACCELERATORS[brand]["resource"], []
     for part, amounts in (service["resources"] or {}).items():
         wanted = amount((amounts or {}).get(resource))
-        if resource in (amounts or {}) and brand != "none" and wanted != per_node(service):
+        if resource in (amounts or {}) and brand != "none" and not accelerator["claim"] and wanted != per_node(service):
             why = f"is what accelerator.per_replica says, which is {accelerator['per_replica']}, and would be replaced by it."
             fix = f"Take it out, and write accelerator.per_replica: {wanted * accelerator['nodes']:f}." if wanted == int(wanted) > 0 else "Take it out."
             problems.append(Problem(f"{path}.resources.{part}.{resource}", amounts[resource], why, fix))

@@ -16,8 +16,11 @@ from ...schema.fields import Problem
 # Settings that decode servers compare before they read the KV cache of a prefill server, or that clients and the endpoint picker expect of both.
 # https://docs.vllm.ai/en/stable/features/nixl_connector_compatibility/
 AGREED_FLAGS = (
-    *("attention-backend", "block-size", "dtype", "kv-cache-dtype", "kv-transfer-config", "max-model-len", "model", "port", "quantization"),
-    *("revision", "served-model-name", "speculative-config", "tokenizer"),
+    *("attention-backend", "attention-config", "block-size", "calculate-kv-scales", "chat-template", "chat-template-content-format", "code-revision"),
+    *("disable-sliding-window", "dtype", "hf-config-path", "hf-overrides", "kv-cache-dtype", "kv-cache-dtype-skip-layers", "kv-transfer-config"),
+    *("mamba-block-size", "mamba-cache-dtype", "mamba-cache-mode", "mamba-ssm-cache-dtype", "max-model-len", "mm-processor-kwargs", "model", "port"),
+    *("quantization", "quantization-config", "revision", "rope-scaling", "rope-theta", "served-model-name", "speculative-config"),
+    *("tokenizer", "tokenizer-mode", "tokenizer-revision"),
 )
 AGREED_VARIABLES = ("VLLM_ATTENTION_BACKEND", "VLLM_KV_CACHE_LAYOUT")
 _AGREE = "is of both stages: decode servers read the KV cache of prefill servers, and clients do not tell them apart."

@@ -27,6 +27,7 @@ GOVERNED = {
     "container.startupProbe": Governed(),
     "container.volumeMounts": Governed(),
     "pod.annotations": Governed(),
+    "pod.automountServiceAccountToken": Governed(whole=True),
     "pod.initContainers": Governed("an option of scheduler"),
     "pod.labels": Governed(),
     "pod.serviceAccount": Governed(whole=True),

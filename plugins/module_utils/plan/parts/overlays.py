@@ -196,7 +196,7 @@ def _changes(before: t.Any, after: t.Any, kind: Type) -> c.Iterator[tuple[Steps,
         for key in [*one, *(key for key in other if key not in one)]:
             whole = key in one and kind.of != CONTAINER  # a variable, a port, a volume of the plan
             yield from ((((kind.by, key), *steps), ours or whole) for steps, ours in _changes(one.get(key), other.get(key), Type(kind.of)))
-    elif before != after and (before or after):
+    elif before != after and not (before in (None, [], "") and after in (None, [], "")):
         yield (), before not in (None, [])
 
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 import hashlib
 import json
 
-from ...common.objects import Facts
+from ...common.objects import Facts, mapping
+from ...releases.lines import ACCELERATORS
 from ...schema.fields import Problem
+from ..engines.engine import vendor
 from ..engines.multi_node import per_node
 
 API_VERSION, KIND = "resource.k8s.io/v1", "ResourceClaimTemplate"
 NAME = "accelerators"  # of the claim in a pod, and of the request in the claim
+_TWICE = "requests the devices of the claim a second time."
 
 
 def device_claim(service: Facts, workload: str, labels: Facts) -> Facts | None:
@@ -47,5 +50,18 @@ def device_claim_problems(service: Facts, path: str) -> list[Problem]:
     elif claim["template"] and claim["selectors"]:
         problems.append(Problem(f"{place}.claim.selectors", claim["selectors"], "are for a device class: a template has its own.", "Take them out."))
     if settings["resource"]:
-        problems.append(Problem(f"{place}.resource", settings["resource"], "requests the devices of the claim a second time.", "Write one of the two."))
+        problems.append(Problem(f"{place}.resource", settings["resource"], _TWICE, "Write one of the two."))
+    domain = str(ACCELERATORS[vendor(service)]["resource"] or "").partition("/")[0]
+    amounts = [(f"{path}.resources.{part}.{key}", key, value) for part, each in (service["resources"] or {}).items() for key, value in (each or {}).items()]
+    problems += [Problem(where, value, _TWICE, "Take it out.") for where, key, value in amounts if domain and key.startswith(f"{domain}/")]
     return problems
+
+
+def inherited_claim_problems(service: Facts, path: str) -> list[Problem]:
+    """A template of the user for prefill servers that need another number of devices: a template requests one number."""
+    claim, own = service["accelerator"]["claim"], mapping(service["prefill"]["accelerator"])
+    number = own.get("per_replica")
+    if not claim or not claim["template"] or own.get("claim") or number in (None, service["accelerator"]["per_replica"]):
+        return []
+    why = f"is missing: the template '{claim['template']}' of all servers requests {service['accelerator']['per_replica']} devices, and prefill servers need {number}."
+    return [Problem(f"{path}.prefill.accelerator.claim", None, why, "Write {template: NAME}, of a template for them.")]

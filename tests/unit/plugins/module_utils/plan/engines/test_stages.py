@@ -102,6 +102,12 @@ def test_arguments_common_to_both_stages_are_refused_under_prefill(flag: str) ->
         assert path == f"prefill.engine.args[{len(args) - 1 if args[0] == '--seed=1' else 0}]" and message.startswith("is of both stages: "), message
 
 
+@pytest.mark.parametrize("argument", ["--attention-config.backend=FLASHINFER", '-ac={"backend":"FLASHINFER"}', "--hf-overrides.rope_theta=5", "-qfp8"])
+def test_parts_and_short_forms_of_arguments_common_to_both_stages_are_refused(argument: str) -> None:
+    ((path, message),) = refusals({"engine": {"args": ["--seed=1", argument]}}).items()
+    assert path == "prefill.engine.args[1]" and message.startswith("is of both stages: ")
+
+
 @pytest.mark.parametrize("name", AGREED_VARIABLES)
 def test_variables_that_both_agree_on_are_written_once(name: str) -> None:
     assert list(refusals({"engine": {"env": {name: "x"}}})) == [f"prefill.engine.env.{name}"]

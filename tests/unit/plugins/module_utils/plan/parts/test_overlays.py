@@ -163,6 +163,7 @@ def test_server_fields_that_other_options_decide_are_refused_with_the_option(opt
         ({"pod": {"annotations": {"llm-d.ai/config-checksum": "x"}}}, "pod.annotations.llm-d.ai/config-checksum", ""),
         ({"pod": {"terminationGracePeriodSeconds": 5}}, "pod.terminationGracePeriodSeconds", "scheduler.drain_seconds"),
         ({"pod": {"serviceAccountName": "x"}}, "pod.serviceAccountName", ""),
+        ({"pod": {"automountServiceAccountToken": False}}, "pod.automountServiceAccountToken", ""),
         ({"pod": {"volumes": [{"name": "config", "$patch": "delete"}]}}, "pod.volumes[0].name", ""),
         ({"pod": {"containers": [{"name": "epp", "command": ["x"]}]}}, "pod.containers[0].command", ""),
     ],

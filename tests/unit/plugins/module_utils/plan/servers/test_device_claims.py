@@ -82,6 +82,8 @@ def test_claims_and_their_permissions_are_planned_only_when_configured() -> None
         ({"template": "a", "device_class": "b"}, {}, "accelerator.claim", "names a template and a device class"),
         ({"template": "a", "selectors": ["true"]}, {}, "accelerator.claim.selectors", "are for a device class"),
         (CLAIM, {"accelerator": {"resource": "nvidia.com/mig-1g.5gb"}}, "accelerator.resource", "requests the devices of the claim a second time."),
+        (CLAIM, {"resources": {"limits": {"nvidia.com/gpu": 1}}}, "resources.limits.nvidia.com/gpu", "requests the devices of the claim a second time."),
+        ({"template": "a"}, {"resources": {"requests": {"nvidia.com/mig-1g.5gb": 1}}}, "resources.requests.nvidia.com/mig-1g.5gb", "requests the devices"),
         ({"class": "x"}, {}, "accelerator.claim.class", "there is no such option. Allowed here: device_class, selectors, template."),
         (CLAIM, {"pod": {"resourceClaims": [{"name": "accelerators", "resourceClaimName": "x"}]}}, "pod.resourceClaims[0].resourceClaimName", "is decided by"),
     ],
@@ -94,3 +96,24 @@ def test_invalid_device_claims_are_refused_with_their_path(claim: Facts, options
 def test_a_claim_of_prefill_servers_is_reported_there() -> None:
     file = file_of(None, scheduler={"preset": "disaggregated"}, prefill={"accelerator": {"claim": {"selectors": ["true"]}}})
     assert list(refusals(file)) == ["prefill.accelerator.claim"]
+
+
+def test_other_devices_are_requested_beside_a_claim() -> None:
+    assert refusals(file_of(CLAIM, resources={"limits": {"rdma/hca": 1, "cpu": "4"}})) == {}
+
+
+def test_a_template_for_another_number_of_devices_is_refused_for_prefill_servers() -> None:
+    """The template decides the number; a device class is claimed for each stage by itself."""
+
+    def reported(of_all: Facts, **prefill: t.Any) -> list[str]:
+        return [
+            f"{path}: {text}"
+            for path, text in refusals(
+                file_of(of_all, accelerator={"per_replica": 4}, scheduler={"preset": "disaggregated"}, prefill={"accelerator": prefill})
+            ).items()
+        ]
+
+    (line,) = reported({"template": "four"}, per_replica=1)
+    assert line.startswith("prefill.accelerator.claim: is missing: the template 'four' of all servers requests 4 devices, and prefill servers need 1.")
+    assert [reported({"template": "four"}, **own) for own in ({"per_replica": 4}, {}, {"per_replica": 1, "claim": {"template": "one"}})] == [[]] * 3
+    assert reported(CLAIM, per_replica=1) == []
