@@ -26,8 +26,10 @@ from ..module_utils.plan.build import explain
 from ..module_utils.plan.cluster.approval import digest
 from ..module_utils.plan.cluster.record import owned, wanted
 from ..module_utils.plan.cluster.shown import without_additions
+from ..module_utils.plan.gpus.gpu_checks import pods_of_checks
 from ..module_utils.preflight.running import running
 from ..module_utils.validation import targets
+from ..module_utils.validation.benchmark_runs import job_definitions
 from ..plugin_utils import collection, compat
 from ..plugin_utils.interpreter import facts as interpreter_facts
 from ..plugin_utils.planning import connection, definitions, host_folder, plain, planned, render, with_secrets
@@ -42,13 +44,24 @@ def _running(plan: Facts, objects: Objects) -> Facts | None:
     return None if plan["scope"] == "prerequisites" else next(iter(running(objects())), empty)
 
 
+def _shown(plan: Facts, objects: list[Facts], added: bool) -> list[Facts]:
+    """The definitions, with the pods of GPU tests and the Job of benchmarks, which runs create and delete."""
+    return [*objects, *pods_of_checks(plan["gpus"]["checks"]), *job_definitions(plan, added)]
+
+
+def _ours(plan: Facts) -> list[Facts]:
+    bare = without_additions(plan)
+    return _shown(bare, definitions(bare), added=False)
+
+
 DERIVED: dict[str, t.Callable[[Facts, Objects], t.Any]] = {
     "digest": lambda plan, objects: digest(plan),
     "collections": lambda plan, objects: {"kubernetes.core": collection.version("kubernetes.core")},
     "runs": lambda plan, objects: benchmark_runs(plan),
     "targets": lambda plan, objects: targets.of(plan),
     "everything": lambda plan, objects: objects(),
-    "ours": lambda plan, objects: definitions(without_additions(plan)),
+    "shown": lambda plan, objects: _shown(plan, objects(), added=True),
+    "ours": lambda plan, objects: _ours(plan),
     "wanted": lambda plan, objects: wanted([*with_secrets(plan, objects()), *plan["reports"]["config_maps"]]),
     "running": _running,
     "started_at": lambda plan, objects: context.CLIARGS.get("start_at_task"),  # the task that the play starts at; None for the first one

@@ -40,7 +40,8 @@ options:
       - V(targets) adds the objects that have to be ready, and the services, the gateway and the servers to send requests to.
       - V(runs) adds the result of P(llm_d.inference.benchmark_runs#filter).
       - V(everything) adds the definitions of every object that the roles of C(site.yml) apply, without Secrets and what charts bring.
-      - V(ours) adds the same without the additions of the user's file to pods.
+      - V(shown) adds these, and the pods of GPU tests and the Job of a benchmark, which runs create and delete. V(ours) adds the same without the additions of
+        the user's file to pods.
       - V(wanted) adds what the record keeps of these objects and of Secrets, V(owned) references to the namespaced ones that have the labels of the
         deployment, Secrets included.
       - V(running) adds the deployment in short, to compare with the existing one; null where another file has the services.
@@ -48,7 +49,7 @@ options:
       - V(collections) adds the versions of collections that the roles use, V(started_at) the name of the task that the play starts at, null for the first one.
     type: list
     elements: str
-    choices: [collections, digest, everything, ours, owned, running, runs, started_at, targets, wanted]
+    choices: [collections, digest, everything, ours, owned, running, runs, shown, started_at, targets, wanted]
     default: []
 notes:
   - Works as an action plugin, since only the controller knows the variables and the templates.

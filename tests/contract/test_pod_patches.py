@@ -53,12 +53,13 @@ def deployment(name: str, template: Facts) -> Facts:
 
 
 def pods(file: Facts) -> dict[str, Facts]:
-    """The planned pods of the only service, by role, of the endpoint picker, and of the proxy: its patch merged into a pod of a controller."""
+    """The planned pods of the only service, by role, of the endpoint picker, of a GPU test, and of the proxy: its patch merged into a pod of a controller."""
     planned = plan({"llm_d_charts": CHARTS, **file})
     container = {"name": "envoy", "image": "a/envoy:1", "readinessProbe": {"tcpSocket": {"port": 1}}}
     (service,), made = planned["services"], {"metadata": {"labels": {"of": "proxy"}}, "spec": {"containers": [container]}}
     proxy = {name: merged(made, planned["gateway"]["proxy_pod"][name], Type(TEMPLATE)) for name in ("ours", "template")}
-    return {"scheduler": service["scheduler"], "gateway": proxy, **{server["role"]: server for server in service["servers"]}}
+    tests = dict(zip(["checks"], planned["gpus"]["checks"]["templates"], strict=False))
+    return {"scheduler": service["scheduler"], "gateway": proxy, **tests, **{server["role"]: server for server in service["servers"]}}
 
 
 def ours() -> Facts:
@@ -83,9 +84,14 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> c.Iterator[ApiServer]:
         yield running
 
 
+def job(template: Facts) -> Facts:
+    """A Job, whose pods end, as those of GPU tests do."""
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "recipe"}, "spec": {"suspend": True, "template": template}}
+
+
 def dry(server: ApiServer, body: Facts) -> Facts:
-    """The pod template of a new Deployment with all defaults of the API server, by a dry run."""
-    path, strict = "/apis/apps/v1/namespaces/default/deployments", {"dryRun": "All", "fieldValidation": "Strict"}
+    """The pod template of a new Deployment or Job with all defaults of the API server, by a dry run."""
+    path, strict = f"/apis/{body['apiVersion']}/namespaces/default/{body['kind'].lower()}s", {"dryRun": "All", "fieldValidation": "Strict"}
     template: Facts = server.cluster.request("POST", path, strict, body)["spec"]["template"]
     return template
 
@@ -159,15 +165,15 @@ def test_each_recipe_changes_the_pods_and_the_api_server_accepts_them(server: Ap
     whole = {**file.get("llm_d_profiles", {}).get(element.get("profile"), {}), **element}
     planned, added = pods(file), set[str]()
     for role, pod in planned.items():
-        alone = {"scheduler": whole.get("scheduler", {}), "gateway": file.get("llm_d_gateway", {})}
+        alone = {"scheduler": whole.get("scheduler", {}), "gateway": file.get("llm_d_gateway", {}), "checks": file.get("llm_d_gpus", {}).get("checks", {})}
         blocks = [alone[role]] if role in alone else [whole, *([whole["prefill"]] if role == "prefill" else [])]
-        names = {"pod": "", "container": {"scheduler": "epp", "gateway": "envoy"}.get(role, "server")}
+        names = {"pod": "", "container": {"scheduler": "epp", "gateway": "envoy", "checks": "test"}.get(role, "server")}
         for overlay in [Overlay("", block[name], container) for block in blocks for name, container in names.items() if name in block]:
             assert pod["template"] != pod["ours"] and overlaid(pod["template"], [overlay]) == pod["template"], "the overlay is applied"
             added.add(role)
-        assert dry(server, deployment("recipe", pod["template"]))
-        assert role == "gateway" or not others.problems(grouped(pod["template"]))
-    assert added
+        assert dry(server, job(pod["template"]) if role == "checks" else deployment("recipe", pod["template"]))
+        assert role in ("gateway", "checks") or not others.problems(grouped(pod["template"]))
+    assert added and ("checks" in added) == ("llm_d_gpus" in file)
 
 
 def test_the_api_server_accepts_pods_with_device_claims(server: ApiServer) -> None:

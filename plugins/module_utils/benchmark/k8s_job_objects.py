@@ -38,8 +38,8 @@ def definitions(params: c.Mapping[str, t.Any], url: str, name: str, program: byt
     files = {OPTIONS: json.dumps(options, sort_keys=True), **texts}
     if max(sum(len(text.encode()) for text in files.values()), len(program)) > MAX_DATA:
         raise ValueError(f"workload.path: more than {MAX_DATA} bytes do not fit into a Secret; cut the file, or measure without job")
-    about = {"name": name, "namespace": where["namespace"], "labels": {**(where["labels"] or {}), LABEL: name}}
-    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": about, "spec": _job(about, processes, where)}
+    job = job_definition(name, processes, where)
+    about = job["metadata"]
     return job, [
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": about, "binaryData": {PROGRAM: base64.b64encode(program).decode()}},
         # a Secret, since the options may hold a key
@@ -51,6 +51,12 @@ def definitions(params: c.Mapping[str, t.Any], url: str, name: str, program: byt
             "data": {key: base64.b64encode(value.encode()).decode() for key, value in files.items()},
         },
     ]
+
+
+def job_definition(name: str, processes: int | None, where: c.Mapping[str, t.Any]) -> Facts:
+    """The suspended Job. where: the job's options."""
+    about = {"name": name, "namespace": where["namespace"], "labels": {**(where["labels"] or {}), LABEL: name}}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": about, "spec": _job(about, processes, where)}
 
 
 def owned(definition: Facts, job: c.Mapping[str, t.Any]) -> Facts:

@@ -134,10 +134,13 @@ def _complete(variables: t.Mapping[str, t.Any]) -> tuple[Facts, list[Problem]]:
     names = [element.get("profile") if isinstance(element, dict) else None for element in services] if isinstance(services, (list, tuple)) else []
     if any(names):
         services = with_profiles(own[SERVICES], user[PROFILES])
-    scalars_right = not [problem for problem in mistakes if problem.path.split(".")[0] in VARIABLES]
+    mistaken = {problem.path.split(".")[0] for problem in mistakes}
+    scalars_right, named_right = not mistaken & VARIABLES.keys(), not mistaken & {PROFILES, OVERRIDES}
+    if named_right:
+        mistakes += profile_problems(user[PROFILES], names)
     if scalars_right:
         mistakes += gpu_problems(user) + monitoring_problems(user) + tracing_problems(user) + mirror_problems(user) + source_problems(user)
-        mistakes += gateway_problems({**user, SERVICES: services}) + profile_problems(user[PROFILES], names)
+        mistakes += gateway_problems({**user, SERVICES: services})
         mistakes += suffix_problems(user, default_name(user["llm_d_gateway"]["provider"]))
     user[SERVICES], service_mistakes = _complete_services(services, user, scalars_right)
     if own.get(SERVICES) is None and scalars_right:
@@ -150,8 +153,9 @@ def _complete(variables: t.Mapping[str, t.Any]) -> tuple[Facts, list[Problem]]:
         mistakes += benchmark_problems(user["llm_d_benchmark"], accepted_names(service_names, name_suffix(user)))
         user["llm_d_instance"] = instance_name(user)
     service_mistakes = service_mistakes if mistakes or service_mistakes else _added_problems(user)
-    if scalars_right and service_mistakes:
-        service_mistakes = _written(service_mistakes, own.get(SERVICES), user, {problem.path for problem in mistakes})
+    if named_right and service_mistakes:
+        ending = name_suffix(user) if scalars_right else ""
+        service_mistakes = _written(service_mistakes, own.get(SERVICES), user, ending, {problem.path for problem in mistakes})
     return user, in_order(mistakes + service_mistakes)
 
 
@@ -188,12 +192,13 @@ def _charts(user: Facts) -> list[Facts]:
     return [*planned_gateway(user, {})["charts"], *(chart for chart in rest if chart)]
 
 
-def _written(mistakes: t.Sequence[Problem], services: t.Any, user: Facts, reported: set[str]) -> list[Problem]:
-    """The problems at the places of their values: in an override, a profile, or the element. services: as given; reported: paths of other problems.
+def _written(mistakes: t.Sequence[Problem], services: t.Any, user: Facts, ending: str, reported: set[str]) -> list[Problem]:
+    """The problems at the places of their values: in an override, a profile, or the element. services: as given; ending: of the names of services;
+    reported: paths of other problems.
 
     A mistake in a profile is reported once, however many services use it.
     """
-    made = {(problem.path, problem.reason): problem for problem in (_where_written(problem, services, user) for problem in mistakes)}
+    made = {(problem.path, problem.reason): problem for problem in (_where_written(problem, services, user, ending) for problem in mistakes)}
     return [problem for problem in made.values() if not (problem.path.startswith(PROFILES) and problem.path in reported)]
 
 
@@ -201,13 +206,13 @@ def _release(user: Facts) -> Facts:
     return {"name": user["llm_d_release"], **RELEASES[user["llm_d_release"]]}
 
 
-def _where_written(problem: Problem, services: t.Sequence[t.Any], user: Facts) -> Problem:
+def _where_written(problem: Problem, services: t.Sequence[t.Any], user: Facts, ending: str) -> Problem:
     """The problem at the path of its override or profile, where the value is not in the element."""
     place = re.match(rf"{SERVICES}\[(\d+)\]", problem.path)
     if not place:
         return problem
     path, element = place.group(0), services[int(place.group(1))]
-    _block, override = overriding_scheduler(element, user[OVERRIDES], name_suffix(user))
+    _block, override = overriding_scheduler(element, user[OVERRIDES], ending)
     moved = relocated(problem, path, override, user[OVERRIDES])
     return in_profile(problem, path, element, user[PROFILES]) if moved is problem else moved
 

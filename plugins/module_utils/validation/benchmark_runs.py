@@ -10,7 +10,8 @@ import typing as t
 
 from ..benchmark import comparison, page
 from ..benchmark import result as perf_result
-from ..benchmark.k8s_job_objects import CONTAINER
+from ..benchmark.argument_spec import OPTIONS
+from ..benchmark.k8s_job_objects import CONTAINER, job_definition
 from ..common.objects import Facts
 from ..epp.catalog.presets import ROLE_LABEL
 from ..plan.parts.overlays import patch_of
@@ -69,6 +70,15 @@ def stages(wanted: c.Mapping[str, t.Any]) -> list[Facts]:
         *({"concurrency": count, "seconds": wanted["seconds"]} for count in wanted["concurrency"]),
         *({"rate": rate, "seconds": wanted["seconds"]} for rate in rates),
     ]
+
+
+def job_definitions(plan: c.Mapping[str, t.Any], added: bool = True) -> list[Facts]:
+    """The Job of a benchmark, as far as the plan has it; [] for a benchmark from the control node. added: with the additions of the user to its pod."""
+    if not plan["benchmark"]["job"]:
+        return []
+    defaults = {name: each.get("default") for name, each in OPTIONS["job"]["options"].items()}
+    where = {**defaults, **_job(plan), **({} if added else {"patch": None})}
+    return [job_definition(where["name"], None if where["resources"] else 1, where)]
 
 
 def _job(plan: c.Mapping[str, t.Any]) -> Facts:

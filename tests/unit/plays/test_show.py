@@ -86,10 +86,14 @@ def test_the_filter_refuses_arguments_that_are_not_matching_lists_of_objects(giv
 @pytest.mark.rest
 @pytest.mark.parametrize(
     ("only", "wanted", "unwanted"),
-    [("Deployment, Service", "+      priorityClassName: high", "# InferencePool"), ("a-none", "no object has this kind or name", "# Deployment")],
+    [
+        ("Deployment, Service", "+      priorityClassName: high", "# InferencePool"),
+        ("Job", "+      hostname: measuring", "# Deployment"),
+        ("a-none", "no object has this kind or name", "# Deployment"),
+    ],
 )
 def test_the_playbook_prints_them(only: str, wanted: str, unwanted: str) -> None:
-    given = {**file_of(ADDED), "show_only": only}
+    given = {**file_of(ADDED), "llm_d_benchmark": {"job": {"image": "python:3.12-slim", "pod": {"hostname": "measuring"}}}, "show_only": only}
     done = plays.run("-i", "localhost,", "-c", "local", "playbooks/show.yml", "-e", json.dumps(given), "-vvv")
     assert done.returncode == 0 and wanted in done.stdout and unwanted not in done.stdout and "changed=0" in done.stdout, done.stdout + done.stderr
     assert "planted" not in done.stdout

@@ -33,8 +33,7 @@ def checks(user: Facts, facts: Facts, pools: list[Facts], labels: Facts) -> Fact
         for expected in pool["expected"] if settings["checks"]["pods"] else []:
             name = _name(f"gpu-test-{pool['name']}-{expected['resource'].partition('/')[2]}")
             made = pod_of({"metadata": {"labels": labels}, "spec": _spec(user, given["node_selector"], expected["resource"])}, settings["checks"])
-            metadata = {"name": name, "namespace": user["llm_d_namespace"], **made["template"]["metadata"]}
-            pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": made["template"]["spec"]}
+            pod = _pod({"name": name, "namespace": user["llm_d_namespace"]}, made["template"])
             result["pods"].append({"pool": pool["name"], "resource": expected["resource"], "labels": given["node_selector"], "pod": pod})
             result["templates"].append(made)
     if settings["checks"]["metrics"] and facts["namespace"] and pools:
@@ -42,6 +41,16 @@ def checks(user: Facts, facts: Facts, pools: list[Facts], labels: Facts) -> Fact
         # An adopted operator can be in any namespace.
         result["metrics"] = {"namespace": facts["namespace"] if settings["install"] else None, "selector": EXPORTER, "pools": selectors}
     return result
+
+
+def pods_of_checks(planned: Facts) -> list[Facts]:
+    """The definitions of the test pods, from their templates. planned: as `checks` returns it, with the templates with or without additions of the user."""
+    return [_pod(test["pod"]["metadata"], made["template"]) for test, made in zip(planned["pods"], planned["templates"], strict=True)]
+
+
+def _pod(about: Facts, template: Facts) -> Facts:
+    metadata = {"name": about["name"], "namespace": about["namespace"], **template["metadata"]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
 
 
 def use(settings: Facts, facts: Facts, subscriptions: list[Facts]) -> Facts:

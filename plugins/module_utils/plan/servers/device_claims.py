@@ -59,9 +59,9 @@ def device_claim_problems(service: Facts, path: str) -> list[Problem]:
 
 def inherited_claim_problems(service: Facts, path: str) -> list[Problem]:
     """A template of the user for prefill servers that need another number of devices: a template requests one number."""
-    claim, own = service["accelerator"]["claim"], mapping(service["prefill"]["accelerator"])
-    number = own.get("per_replica")
-    if not claim or not claim["template"] or own.get("claim") or number in (None, service["accelerator"]["per_replica"]):
+    settings, own = service["accelerator"], mapping(service["prefill"]["accelerator"])
+    claim, number = settings["claim"], own.get("per_replica")
+    if not claim or not claim["template"] or own.get("claim") or number in (None, settings["per_replica"]):
         return []
-    why = f"is missing: the template '{claim['template']}' of all servers requests {service['accelerator']['per_replica']} devices, and prefill servers need {number}."
+    why = f"is missing: the template '{claim['template']}' of all servers requests {settings['per_replica']} devices, and prefill servers need {number}."
     return [Problem(f"{path}.prefill.accelerator.claim", None, why, "Write {template: NAME}, of a template for them.")]

@@ -12,6 +12,7 @@ from ansible_collections.llm_d.inference.plugins.module_utils.benchmark.k8s_job_
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.images import needed
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.shown import without_additions
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.gpus.gpu_checks import pods_of_checks
 from ansible_collections.llm_d.inference.plugins.module_utils.validation import benchmark_runs
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import definitions
 
@@ -101,9 +102,26 @@ def test_the_preflight_has_the_objects_that_additions_name(place: str) -> None:
     assert named["PriorityClass low"] == f"{place}.pod.priorityClassName"
 
 
-def test_the_plan_is_shown_without_additions() -> None:
-    for place in PLACES[:2]:
-        assert definitions(without_additions(plan(file_of(place, ADDED)))) == definitions(plan(file_of()))
+def shown(file: Facts, added: bool = True) -> list[Facts]:
+    """The objects that playbooks/show.yml prints, with or without additions of the file."""
+    planned = plan(file) if added else without_additions(plan(file))
+    return [*definitions(planned), *pods_of_checks(planned["gpus"]["checks"]), *benchmark_runs.job_definitions(planned, added)]
+
+
+@pytest.mark.parametrize(("place", "kind"), [*zip(PLACES, ("CronJob", "Deployment", "Job", "Pod"), strict=True)])
+def test_the_pods_are_shown_with_additions_and_without(place: str, kind: str) -> None:
+    with_them, without = shown(file_of(place, ADDED)), shown(file_of(place, ADDED), added=False)
+    assert without == shown(file_of())
+    (changed,) = (one for one, other in zip(with_them, without, strict=True) if one != other)
+    assert changed["kind"] == kind and "nvidia" in str(changed)
+
+
+def test_the_shown_test_pods_are_those_of_the_run() -> None:
+    planned = plan(file_of(PLACES[3], ADDED))
+    assert pods_of_checks(planned["gpus"]["checks"]) == [each["pod"] for each in planned["gpus"]["checks"]["pods"]]
+    (run,) = benchmark_runs.runs(plan(file_of(PLACES[2], ADDED)))
+    made = job_of({"job": {"resources": None, "timeout": 3600, "patch": None, **run["job"]}, "processes": None}, "http://a", "benchmark", b"", {})[0]
+    assert benchmark_runs.job_definitions(plan(file_of(PLACES[2], ADDED))) == [made]
 
 
 def test_images_of_their_sidecars_are_listed() -> None:

@@ -86,6 +86,13 @@ def test_a_mistake_is_reported_once_where_it_is_written(element: Facts, profiles
     assert {problem.path.replace("services[1]", "services[0]") for problem in mistakes} == {place}, mistakes
 
 
+def test_a_mistake_in_a_profile_is_reported_there_beside_mistakes_of_other_variables() -> None:
+    element = {**VLLM, "profile": "ours", "pod": {"hostname": "a"}}
+    own = {"ours": {"pod": {"hostPIDs": True}}}
+    mistakes = problems(user(element, llm_d_profiles=own, llm_d_wait_timeout="soon"))
+    assert [mistake.path for mistake in mistakes] == ["llm_d_profiles.ours.pod.hostPIDs", "llm_d_wait_timeout"]
+
+
 def test_a_conflict_with_a_profile_of_the_collection_is_reported_at_its_name() -> None:
     (mistake,) = problems(user({**VLLM, "profile": "basic-gpu-with-nixl", "engine": {"type": "simulator"}, "accelerator": {"nodes": 2}}))[:1]
     assert mistake.path.startswith(S0)
