@@ -57,7 +57,7 @@ def overlays(service: Facts, role: str, path: str) -> list[Overlay]:
 
 def with_added_environment(service: Facts, path: str) -> tuple[Facts, dict[str, str]]:
     """(the service, with the variables that its additions give to servers in engine.env as well, {their paths in engine.env: where they are written})."""
-    view, places = service, {}
+    view, places = service, dict[str, str]()
     for name, block in (("", service), ("prefill", service["prefill"])):
         place = f"{path}.{name}".rstrip(".")
         engine = block["engine"] or {"args": [], "env": {}, "simulator": None}
