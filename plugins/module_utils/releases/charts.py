@@ -54,7 +54,8 @@ CHART_LEAVES: dict[str, list[dict[str, str]]] = {
 
 # Chart, by its key in llm_d_charts, to paths of values that displace what the plan relies on, under another path than the plan's value: the name and the
 # namespace of the controller, its image, pull Secrets and pull policy, the controllerName of its GatewayClasses, whether it serves InferencePools.
-# Source: the templates of gateway-helm 1.9.1, ai-gateway-helm 1.0.0, Istio 1.30, agentgateway 1.4.1, kgateway 2.2, gpu-operator v26.3 and LeaderWorkerSet 0.9.0
+# Source: the templates of gateway-helm 1.9.1, ai-gateway-helm 1.0.0, agentgateway 1.4.1 and LeaderWorkerSet 0.9.0 (tests/contract/test_charts.py renders them),
+# and those in the repositories of Istio, kgateway and gpu-operator.
 _NAMES = ("nameOverride", "fullnameOverride")
 _ISTIO_SWITCHES = (
     "ENABLE_GATEWAY_API_INFERENCE_EXTENSION",

@@ -58,13 +58,13 @@ def overlays(service: Facts, role: str, path: str) -> list[Overlay]:
 def with_added_environment(service: Facts, path: str) -> tuple[Facts, dict[str, str]]:
     """(the service, with the variables that its additions give to servers in engine.env as well, {their paths in engine.env: where they are written})."""
     view, places = service, dict[str, str]()
-    for name, block in (("", service), ("prefill", service["prefill"])):
-        place = f"{path}.{name}".rstrip(".")
+    for stage, block in (("", service), ("prefill", service["prefill"])):
+        place = f"{path}.{stage}".rstrip(".")
         engine = block["engine"] or {"args": [], "env": {}, "simulator": None}
         added = {name: value for name, value in added_environment(block, place, CONTAINER).items() if name not in engine["env"]}
         if added:
             own = {**block, "engine": {**engine, "env": {**engine["env"], **{name: value for name, (value, _place) in added.items()}}}}
-            view = {**view, name: own} if name else own
+            view = {**view, stage: own} if stage else own
             places |= {f"{place}.engine.env.{name}": where for name, (_value, where) in added.items()}
     return view, places
 
