@@ -125,16 +125,16 @@ def test_values_of_the_user_reach_the_controller(name: str, values: Facts) -> No
 
 def controllers(objects: t.Iterable[Facts]) -> list[t.Any]:
     """What the plan relies on: where the Deployments are and from where their images come, and for which classes Envoy Gateway is."""
-    found: list[t.Any] = []
+    settled: list[t.Any] = []
     for item in objects:
         if item["kind"] == "Deployment":
             spec = item["spec"]["template"]["spec"]
             images = [[each["name"], each["image"], each.get("imagePullPolicy")] for each in spec["containers"] if isinstance(each, dict) and "image" in each]
-            found.append([item["metadata"]["namespace"], item["metadata"]["name"], spec.get("imagePullSecrets") or [], images])
+            settled.append([item["metadata"]["namespace"], item["metadata"]["name"], spec.get("imagePullSecrets") or [], images])
         elif text := item.get("data", {}).get("envoy-gateway.yaml"):
             settings = yaml.load(text, Loader=yaml.CSafeLoader)
-            found.append([settings["gateway"]["controllerName"], settings["provider"]["type"]])
-    return found
+            settled.append([settings["gateway"]["controllerName"], settings["provider"]["type"]])
+    return settled
 
 
 def others_of(value: t.Any, path: tuple[str, ...] = ()) -> t.Iterator[tuple[tuple[str, ...], t.Any]]:

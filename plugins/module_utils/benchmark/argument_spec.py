@@ -16,6 +16,7 @@ from ..common.masking import REGISTERS
 from ..common.module_options import PROGRESS, named, option
 from ..http import tls
 from ..inference.options import APIS, GATEWAY, SERVER, api_key_secret
+from .k8s_job_objects import TIMEOUT
 
 _STAGE = {
     "concurrency": option("int", "Requests in flight at once. The next leaves when one has ended."),
@@ -61,7 +62,7 @@ OPTIONS: dict[str, t.Any] = {
             "image": option("str", "Any image with C(python3), 3.11 or newer.", required=True),
             "name": option("str", "Prefix of the names of its objects.", default="perf"),
             "labels": option("dict", "Labels of its objects.", default={}),
-            "timeout": option("float", "Seconds after which the cluster ends the Job.", default=3600),
+            "timeout": option("float", "Seconds after which the cluster ends the Job.", default=TIMEOUT),
             "start_timeout": option("float", "Seconds until its pod must run.", default=300),
             "resources": option("dict", "Resources of its container. By default one processor core for each of O(processes), which is then 1 by default."),
             "image_pull_secrets": option("list", "Names of Secrets for the image.", elements="str", default=[], no_log=False),

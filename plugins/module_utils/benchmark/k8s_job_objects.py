@@ -14,6 +14,7 @@ from ..common.objects import Facts
 from ..schema.pods import TEMPLATE, Type, merged
 
 MAX_DATA = 900_000  # bytes of a ConfigMap or Secret; Kubernetes allows 1 MiB with its metadata
+TIMEOUT = 3600  # seconds after which the cluster ends a Job, where the user gives no others
 LABEL = "llm-d.ai/perf"
 PROGRAM, OPTIONS = "perf.pyz", "options.json"
 CONTAINER = "perf"

@@ -10,8 +10,7 @@ import typing as t
 
 from ..benchmark import comparison, page
 from ..benchmark import result as perf_result
-from ..benchmark.argument_spec import OPTIONS
-from ..benchmark.k8s_job_objects import CONTAINER, job_definition
+from ..benchmark.k8s_job_objects import CONTAINER, TIMEOUT, job_definition
 from ..common.objects import Facts
 from ..epp.catalog.presets import ROLE_LABEL
 from ..plan.parts.overlays import patch_of
@@ -76,8 +75,7 @@ def job_definitions(plan: c.Mapping[str, t.Any], added: bool = True) -> list[Fac
     """The Job of a benchmark, as far as the plan has it; [] for a benchmark from the control node. added: with the additions of the user to its pod."""
     if not plan["benchmark"]["job"]:
         return []
-    defaults = {name: each.get("default") for name, each in OPTIONS["job"]["options"].items()}
-    where = {**defaults, **_job(plan), **({} if added else {"patch": None})}
+    where = {"resources": None, "patch": None, "timeout": TIMEOUT, **_job(plan), **({} if added else {"patch": None})}
     return [job_definition(where["name"], None if where["resources"] else 1, where)]
 
 

@@ -181,7 +181,7 @@ SPLIT_ONLY: Facts = {"scheduler": SPLIT["scheduler"]}
 
 
 @pytest.mark.parametrize(
-    ("options", "path", "said"),
+    ("options", "path", "reason"),
     [
         ({"container": variable("VLLM_API_KEY")}, "container", "gives the servers an API key that stands in clear"),
         ({"pod": {"containers": [{"name": "server", **variable("VLLM_API_KEY")}]}}, "pod.containers[0]", "gives the servers an API key"),
@@ -194,9 +194,9 @@ SPLIT_ONLY: Facts = {"scheduler": SPLIT["scheduler"]}
         ({"prefill": {"container": variable("VLLM_KV_CACHE_LAYOUT", "NHD")}, **SPLIT_ONLY}, "prefill.container", "is of both stages"),
     ],
 )
-def test_variables_of_the_container_follow_the_rules_of_engine_env(options: Facts, path: str, said: str) -> None:
+def test_variables_of_the_container_follow_the_rules_of_engine_env(options: Facts, path: str, reason: str) -> None:
     refusals = messages(**options)
-    assert list(refusals) == [f"{path}.env[1]"] and refusals[f"{path}.env[1]"].startswith(said)
+    assert list(refusals) == [f"{path}.env[1]"] and refusals[f"{path}.env[1]"].startswith(reason)
 
 
 def test_references_in_the_container_follow_the_rules_of_engine_env() -> None:
