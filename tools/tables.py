@@ -113,11 +113,11 @@ RUNS = {
     ),
 }
 _LEFT_OUT = """\
-`router-0.11` is what upstream's tree of 2026-08-22 says (16 notes on the release, the READMEs of the plugins, docs/metrics), a month before its release of
-2026-09-19. What ran here is the endpoint picker and the routing sidecar of that tree: 62 commits after the fork of router 0.10, and the newest that could be
-read. By those who run the release, and not by a tree that could be read: `precise-prefix-cache-scorer`,
-`disagg-headers-handler`, `prefill-header-handler`, `pd-profile-handler`, `by-label`, `by-label-selector` and `tokenizer` are gone, which this line refuses with
-what to write instead; `dataLayer.discovery` was regrouped, and the old spelling is still read, so nothing in it is checked.
+The rules of `router-0.11` are from upstream's tree of 2026-08-22 (16 release notes, the READMEs of the plugins, docs/metrics), a month before the release of
+2026-09-19. The endpoint picker and the routing sidecar that ran here were built from that tree, 62 commits after the fork of router 0.10. Users of the release
+report that `precise-prefix-cache-scorer`, `disagg-headers-handler`, `prefill-header-handler`, `pd-profile-handler`, `by-label`, `by-label-selector` and
+`tokenizer` are gone: this line refuses them, and names what replaces them. `dataLayer.discovery` was regrouped; the release still reads the old spelling, so
+nothing in it is checked.
 """
 
 

@@ -152,7 +152,7 @@ class ActionModule(InProcess):
         answer = self._execute_module(module_name=CONTACT, module_args=args, task_vars=task_vars)
         if answer.get("failed"):
             raise AnsibleActionFail(answer.get("msg"))
-        objects: list[Facts] = answer["found"]
+        objects: list[Facts] = answer["existing"]
         return objects
 
     def _with_released_replicas(self, definitions: list[Facts], options: Facts, task_vars: Facts | None) -> list[Facts]:

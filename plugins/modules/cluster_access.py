@@ -86,7 +86,7 @@ user:
   returned: success
   type: str
   sample: system:serviceaccount:llm-d:deployer
-found:
+existing:
   description: Those of O(resources) that exist, with their names, labels, owners and generations.
   returned: success
   type: list
@@ -164,7 +164,7 @@ def main() -> None:
     if lacking:
         remedy = "grant them (playbooks/list_rights.yml writes what an administrator applies), or use an account that has them"
         module.fail_json(msg=f"the account {user or 'used'!r} lacks permissions on {cluster.server}: {'; '.join(lacking)}; {remedy}", reached=True)
-    module.exit_json(changed=False, server=cluster.server, version=version.removeprefix("v"), user=user, found=objects)
+    module.exit_json(changed=False, server=cluster.server, version=version.removeprefix("v"), user=user, existing=objects)
 
 
 if __name__ == "__main__":

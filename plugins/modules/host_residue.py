@@ -40,7 +40,7 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-found:
+before:
   description: What existed before.
   returned: always
   type: list
@@ -85,8 +85,8 @@ def main() -> None:
     diff = {"before": "\n".join(before) + "\n", "after": "\n" if state == "absent" else "\n".join(before) + "\n"}
     if removing and left and not module.check_mode:
         remedy = "Run it again; a process may have been slow to end."
-        module.fail_json(msg=f"The local cluster left behind: {'; '.join(left)}. {remedy}", found=before, left=left)
-    module.exit_json(changed=removing, found=before, left=left, diff=diff)
+        module.fail_json(msg=f"The local cluster left behind: {'; '.join(left)}. {remedy}", before=before, left=left)
+    module.exit_json(changed=removing, before=before, left=left, diff=diff)
 
 
 if __name__ == "__main__":

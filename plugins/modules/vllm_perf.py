@@ -162,7 +162,7 @@ client:
   sample: {cpu: 0.43, memory_mib: 61.2, python: 3.12.4, cores: 8, processes: 1}
 comparison:
   description:
-    - The same stages of the baseline and of this run. Each has C(label), C(name), C(baseline), C(found), C(ratio), C(low), C(high), C(verdict) and C(why).
+    - The same stages of the baseline and of this run. Each has C(label), C(name), C(baseline), C(measured), C(ratio), C(low), C(high), C(verdict) and C(why).
     - C(low) to C(high) is the interval of 95 % confidence of the ratio, of which failed requests may leave one end open, null. C(verdict) is V(better),
       V(worse), V(same) where the interval holds 1, or V(unknown) where neither is certain. C(why) is the reason then, such as
       C(this run, not enough requests (40 of 368 needed)); else it is null.
@@ -170,7 +170,7 @@ comparison:
   type: list
   elements: dict
   sample:
-    - {label: concurrency 64, name: tpot_p90_ms, baseline: 31.2, found: 30.8, ratio: 0.987, low: 0.961, high: 1.014, verdict: same, why: null}
+    - {label: concurrency 64, name: tpot_p90_ms, baseline: 31.2, measured: 30.8, ratio: 0.987, low: 0.961, high: 1.014, verdict: same, why: null}
 baseline_differs:
   description: Differences of the baseline other than the load, such as its address or model.
   returned: where it does
@@ -320,9 +320,9 @@ stages:
       type: dict
     slo:
       description:
-        - Each objective with C(name), C(wanted), C(found), C(met), C(enough), whether there were enough requests for that percentile, C(clear), whether
+        - Each objective with C(name), C(wanted), C(measured), C(met), C(enough), whether there were enough requests for that percentile, C(clear), whether
           C(met) is the same with the client's lateness counted in, C(late), the milliseconds of it that count, C(in_doubt), whether these could decide C(met),
-          and C(why), the reason where C(found) is null.
+          and C(why), the reason where C(measured) is null.
       type: list
       elements: dict
     late:

@@ -37,7 +37,7 @@ from ..module_utils.k8s import patience
 from ..module_utils.releases.tools import cause
 from . import compat, interpreter, run_files
 
-OBJECTS = ("definitions", "found", "resources")  # fields of results that hold objects of the cluster
+OBJECTS = ("definitions", "existing", "resources")  # fields of results that hold objects of the cluster
 CONTENTS = (*OBJECTS, "diff", "invocation", "objects")  # and fields that repeat the contents of objects or files
 
 

@@ -222,7 +222,7 @@ def _comparison(rows: c.Sequence[Facts] | None, noted: str | None) -> str:
         [
             row["label"],
             row["name"],
-            *("-" if row[run] is None else f"{row[run]:g}" for run in ("baseline", "found")),
+            *("-" if row[run] is None else f"{row[run]:g}" for run in ("baseline", "measured")),
             "-" if row["ratio"] is None else f"{row['ratio']:.3f}",
             result.ends(row),
             row["verdict"],

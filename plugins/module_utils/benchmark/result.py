@@ -213,7 +213,7 @@ def _load(workload: t.Any) -> t.Any:
 
 
 def compare(baseline: c.Sequence[c.Mapping[str, t.Any]], stages: c.Sequence[Facts], other: str = "") -> list[Facts]:
-    """[{label, name, baseline, found, ratio, low, high, verdict, why}] for the stages that both runs have. `low` to `high`: the interval of 95 %
+    """[{label, name, baseline, measured, ratio, low, high, verdict, why}] for the stages that both runs have. `low` to `high`: the interval of 95 %
     confidence of the ratio, of which failures may leave one end open (None); verdict: better, worse, or same where the interval holds 1; unknown
     otherwise, and `why` is the reason. A load that occurs several times is compared with the same occurrence in the baseline.
 
@@ -269,7 +269,7 @@ def worse_than(rows: c.Iterable[Facts], allowed: float) -> list[str]:
 
 def beside(row: c.Mapping[str, t.Any]) -> str:
     """A figure and the baseline's as text; either may be that of a failed request, which has no value."""
-    current, base = ("that of a request that failed" if row[run] is None else f"{row[run]:g}" for run in ("found", "baseline"))
+    current, base = ("that of a request that failed" if row[run] is None else f"{row[run]:g}" for run in ("measured", "baseline"))
     return f"{current}, {'against' if row['ratio'] is None else format(row['ratio'], 'g') + ' times'} the baseline's{',' * (row['baseline'] is None)} {base}"
 
 
@@ -308,7 +308,7 @@ def _row(name: str, base_figure: Facts, figure: Facts, why: str | None) -> Facts
 
     A part that is None is infinite: then the other end of the interval may still show which is longer.
     """
-    figures = {run: None if each["value"] is None else round(each["value"], 3) for run, each in (("baseline", base_figure), ("found", figure))}
+    figures = {run: None if each["value"] is None else round(each["value"], 3) for run, each in (("baseline", base_figure), ("measured", figure))}
     if why:
         return {**figures, "ratio": None, "low": None, "high": None, "verdict": "unknown"}
     (base, base_low, base_high), (value, low, high) = (

@@ -96,10 +96,10 @@ def good_problems(good: c.Mapping[str, t.Any]) -> list[str]:
 
 
 def judge(objectives: c.Iterable[Rule], totals: Totals, allowed: Allowed) -> list[dict[str, t.Any]]:
-    """Each objective of a stage and whether it is met: [{name, wanted, found, met, enough, clear, late, in_doubt, why}].
+    """Each objective of a stage and whether it is met: [{name, wanted, measured, met, enough, clear, late, in_doubt, why}].
 
     wanted: the bound.
-    found: the measured value; None where there is none and where it is infinite, for the reason `why`.
+    measured: the value; None where there is none and where it is infinite, for the reason `why`.
     enough: whether there were enough requests for the percentile, or a percentile with too few misses its bound beyond chance.
     clear: whether `met` stays the same with the lateness of this client counted in: added where it is met, subtracted where it is missed.
     late: the lateness of this client in milliseconds where it is more than is allowed, else 0.
@@ -145,7 +145,7 @@ def _judge(rule: Rule, totals: Totals, summary: c.Mapping[str, t.Any], allowed: 
     enough = enough or (not met and (value is None or _beyond_chance(rule, totals)))
     known = None if value is None or math.isinf(value) else round(value, 5)
     why = _why(rule, totals) if known is None else None
-    judged = {"name": rule.name, "wanted": rule.bound, "found": known, "met": met, "enough": enough, "clear": True, "late": 0.0, "in_doubt": False, "why": why}
+    judged = {"name": rule.name, "wanted": rule.bound, "measured": known, "met": met, "enough": enough, "clear": True, "late": 0.0, "in_doubt": False, "why": why}
     if known is None:
         return judged
     client = _ClientLateness(totals, allowed, 99 if rule.percent is None else rule.percent)
@@ -232,7 +232,7 @@ def _value(rule: Rule, totals: Totals, summary: c.Mapping[str, t.Any]) -> float 
 def objective_line(judged: c.Mapping[str, t.Any]) -> str:
     """One judged objective as a line of text."""
     side = "at least" if judged["name"].endswith("_min") else "at most"
-    value = f"no value ({judged['why']})" if judged["found"] is None else f"{judged['found']:g}"
+    value = f"no value ({judged['why']})" if judged["measured"] is None else f"{judged['found']:g}"
     few = "" if judged["enough"] else " (too few requests for this percentile)"
     late = f"the client was {judged['late']:.3g} ms late" if judged["late"] else "the client was late"
     lateness = f", but {late}, which may decide that" if judged["in_doubt"] else f"; {late}, which does not decide that" if judged["late"] else ""

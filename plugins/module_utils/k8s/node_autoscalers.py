@@ -51,7 +51,7 @@ def observe(cluster: Cluster, groups: t.Mapping[str, t.Sequence[str]] | None = N
             without += [] if name in _ANYHOW else [f"{name} has no {kind}"]
         elif items is not None or not kind:
             present.append(f"{name} ({_names(kind, items) if items else f'API group {group}'})")
-    return {"seen": _status(cluster) + present, "without": without}
+    return {"active": _status(cluster) + present, "without": without}
 
 
 def _listed(cluster: Cluster, paths: list[str]) -> list[Facts] | None:

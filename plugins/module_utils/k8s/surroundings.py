@@ -42,7 +42,7 @@ class Surroundings:
     def _has_autoscaler(self, pods: list[Facts]) -> bool:
         """Whether the cluster has a node autoscaler, read once, and only when no node takes one of the pods."""
         if self._autoscaled is None and any(condition(pod.get("status"), "PodScheduled").get("status") == "False" for pod in pods):
-            self._autoscaled = bool(node_autoscalers.observe(self._cluster)["seen"])
+            self._autoscaled = bool(node_autoscalers.observe(self._cluster)["active"])
         return bool(self._autoscaled)
 
     def _claims(self, pod: Facts) -> dict[str, Facts | None]:

@@ -99,8 +99,8 @@ def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = Non
     results = cluster.parallel(_tried, calls)
     rights = [{**right, "allowed": allowed} for right, allowed in zip(needs["rights"], results[len(jobs) :], strict=True) if allowed is not _UNREAD]
     known = {name: result for name, result in zip(jobs, results, strict=False) if result is not _UNREAD}
-    if known.get("pods") and "node_autoscalers" in known and not known["node_autoscalers"]["seen"]:
-        known["node_autoscalers"]["seen"] = node_autoscalers.running(known["pods"])
+    if known.get("pods") and "node_autoscalers" in known and not known["node_autoscalers"]["active"]:
+        known["node_autoscalers"]["active"] = node_autoscalers.running(known["pods"])
     # Without the permission to list the pods of all namespaces, at least those of this namespace.
     if "pods" in jobs and "pods" not in known and (own := _tried(lambda: _items(cluster, f"/api/v1/namespaces/{home}/pods"))) is not _UNREAD:
         known["own_pods"] = own

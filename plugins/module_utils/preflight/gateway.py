@@ -179,7 +179,7 @@ def _taken(facts: Facts, needs: Facts, wanted: Facts, deployment: Facts) -> Find
     version = image_version(deployment)
     needed = _version_of(wanted["image"]) or wanted["version"]
     ours = has_labels(mapping(mapping(facts.get("namespaces")).get(wanted["namespace"])), needs["labels"])
-    if not version or not older(needed, version) or (ours and gateway["asked"]):  # our own is downgraded where the user's file names the version
+    if not version or not older(needed, version) or (ours and gateway["requested_version"]):  # our own is downgraded where the user's file names the version
         return
     clause = "which this instance installed in a newer version, perhaps with a newer collection" if ours else "which others may use"
     yield PreflightFinding(

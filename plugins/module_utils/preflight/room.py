@@ -280,7 +280,7 @@ def _shown(name: str, value: Decimal) -> str:
 
 def _judged(finding: PreflightFinding, autoscalers: Facts, stated: str) -> PreflightFinding:
     """The finding, as a warning where nodes can be added: an autoscaler was observed, or the user says so."""
-    active, reasons = autoscalers.get("seen") or [], autoscalers.get("without") or []
+    active, reasons = autoscalers.get("active") or [], autoscalers.get("without") or []
     source = f"'{_OPTION}: present'" if stated == "present" else "; ".join(active)
     # A cluster without any node is one to which nodes are added.
     if stated == "present" or (stated == "detect" and (active or finding.id == "nodes/none")):

@@ -73,7 +73,7 @@ class ProbeTraffic:
             "answered": {},
         }
         if service.get("aliases"):
-            self.observation["aliases"] = {"asked": list(service["aliases"]), "failed": []}
+            self.observation["aliases"] = {"requested": list(service["aliases"]), "failed": []}
 
     def _timed(self, name: str, step: t.Callable[[], t.Any]) -> t.Any:
         start = self._clock.now()

@@ -303,8 +303,8 @@ class Prober(ProbeTraffic):
 
     def _aliases(self) -> None:
         """Requests each alias of the model once; records those that fail, with the reason."""
-        aliases = self.observation.get("aliases") or {"asked": []}
-        for name in aliases["asked"]:
+        aliases = self.observation.get("aliases") or {"requested": []}
+        for name in aliases["requested"]:
             try:
                 self._complete("Who answers?", name)
             except ExchangeError as error:

@@ -97,7 +97,7 @@ def call_main(name: str, arguments: dict[str, t.Any]) -> str:
         running = calls(here)
         way = [*(each for frame in running for each in HANDED.get(id(frame), [])), *map(entry, running)]
         write(way, tasks=task_files(here), definitions=[item for item in arguments["definition"] if holds(item)])
-    return json.dumps({"changed": False, "found": [], "definitions": []} if name.startswith("llm_d.") else {"failed": True, "msg": "traced"})
+    return json.dumps({"changed": False, "existing": [], "definitions": []} if name.startswith("llm_d.") else {"failed": True, "msg": "traced"})
 
 
 class Replace:

@@ -209,7 +209,7 @@ def _listeners(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem
             if key in taken:
                 option = "name" if key[0] == "name" else "port"
                 yield Problem(
-                    f"{path}.{option}", each[option], f"{taken[key]} has it already.", "Give each listener a name, and a port or host name of its own."
+                    f"{path}.{option}", each[option], f"duplicates {taken[key]}.", "Give each listener a name, and a port or host name of its own."
                 )
             taken.setdefault(key, path)
         if ports.setdefault(each["port"], (each["protocol"], path))[0] != each["protocol"]:

@@ -175,7 +175,7 @@ def _accelerator_problems(service: Facts, path: str) -> list[Problem]:
     for part, amounts in (service["resources"] or {}).items():
         wanted = amount((amounts or {}).get(resource))
         if resource in (amounts or {}) and brand != "none" and not accelerator["claim"] and wanted != per_node(service):
-            why = f"is what accelerator.per_replica says, which is {accelerator['per_replica']}, and would be replaced by it."
+            why = f"contradicts accelerator.per_replica ({accelerator['per_replica']}), which would replace it."
             fix = f"Take it out, and write accelerator.per_replica: {wanted * accelerator['nodes']:f}." if wanted == int(wanted) > 0 else "Take it out."
             problems.append(Problem(f"{path}.resources.{part}.{resource}", amounts[resource], why, fix))
         for key, value in (amounts or {}).items():

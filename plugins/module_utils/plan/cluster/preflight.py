@@ -121,7 +121,7 @@ def _gateway(gateway: Facts, user: Facts) -> Facts:
         "minimum": facts["minimum"],
         "below": facts["below"],
         "route": bool(gateway["openshift_route"]),
-        "asked": user["llm_d_gateway"]["version"],
+        "requested_version": user["llm_d_gateway"]["version"],
         "releases": [chart["release_name"] for chart in gateway["charts"]],
     }
 

@@ -74,7 +74,7 @@ def adapter_problems(service: Facts, path: str) -> list[Problem]:
     problems, user_flags, args_path = [], flags_of(engine["args"]), f"{path}.engine.args"
     if _FLAG in user_flags:
         problems.append(
-            Problem(place_of(engine["args"], _FLAG, args_path), user_flags[_FLAG], "is what model.adapters says.", "Take it out, and write them there.")
+            Problem(place_of(engine["args"], _FLAG, args_path), user_flags[_FLAG], "duplicates model.adapters.", "Take it out, and write them there.")
         )
     if _OFF in user_flags:
         problems.append(

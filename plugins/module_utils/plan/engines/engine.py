@@ -291,4 +291,4 @@ def _by_variables(service: Facts, path: str) -> list[Problem]:
 
 def _set_twice(place: str, value: t.Any, option: str, set_to: t.Any) -> Problem:
     shown = str(set_to).lower() if isinstance(set_to, bool) else set_to
-    return Problem(place, value, f"is what engine.{option} says, which is {shown} here.", f"Take it out, or take out engine.{option}.")
+    return Problem(place, value, f"duplicates engine.{option} ({shown}).", f"Take it out, or take out engine.{option}.")

@@ -80,7 +80,7 @@ def _engine_arguments(service: Facts, path: str) -> list[Problem]:
     elif engine["type"] not in FULL_SUPPORT:
         again = [name for name in flags["model"] if name in user_flags]
         problems += [
-            Problem(place_of(engine["args"], name, f"{path}.engine.args"), user_flags[name], "is what model.uri says.", "Take it out.") for name in again
+            Problem(place_of(engine["args"], name, f"{path}.engine.args"), user_flags[name], "duplicates model.uri.", "Take it out.") for name in again
         ]
     for word, value in values.items():
         for flag in flags.get(word, ()) if value is not None else ():

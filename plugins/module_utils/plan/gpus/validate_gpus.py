@@ -39,7 +39,7 @@ def gpu_problems(user: Facts) -> list[Problem]:
             if key in taken:
                 option = "name" if key.startswith("name ") else "node_selector"
                 problems.append(
-                    Problem(f"{path}.{option}", pool[option], f"{taken[key]} has it already.", "One node, one way to share: give each pool nodes of its own.")
+                    Problem(f"{path}.{option}", pool[option], f"duplicates {taken[key]}.", "A node belongs to one pool: write another value.")
                 )
             taken.setdefault(key, path)
     return problems

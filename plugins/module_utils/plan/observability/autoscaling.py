@@ -108,8 +108,8 @@ def _problems(service: Facts, settings: Facts, path: str) -> list[Problem]:
         return []
     problems = []
     if settings["replicas"] is not None:
-        fix = f"Take it out; the least number is 'min: {max(1, settings['replicas'])}' under autoscaling."
-        problems.append(Problem(f"{path}.replicas", settings["replicas"], "is a fixed number, and an autoscaler changes it.", fix))
+        fix = f"Take it out, and write autoscaling.min: {max(1, settings['replicas'])}."
+        problems.append(Problem(f"{path}.replicas", settings["replicas"], "cannot be combined with autoscaling.", fix))
     if scaling["provider"] == "external":
         options = {"max": scaling["max"], "prometheus": scaling["prometheus"], **{f"metrics.{name}": value for name, value in _metrics(scaling).items()}}
         return problems + [

@@ -192,9 +192,9 @@ def _with_others(service: Facts, path: str, required: Facts) -> t.Iterator[Probl
     flags = flags_of(_arguments(service)).keys() | ({_TRANSFER, *_OFFLOAD} if tier else set())
     for index, argument in enumerate(engine["args"]):
         if argument.startswith("-") and flags_of([argument]).keys() & flags:
-            yield Problem(f"{path}.engine.args[{index}]", argument, "is what cache says.", "Take it out, or take out cache.")
+            yield Problem(f"{path}.engine.args[{index}]", argument, "duplicates an option of cache.", "Take it out, or take out cache.")
     for name in sorted({item["name"] for item in _environment(service)} & engine["env"].keys() - {"PYTHONHASHSEED"}):
-        yield Problem(f"{path}.engine.env.{name}", None, "is what cache says.", "Take it out, or take out cache.")
+        yield Problem(f"{path}.engine.env.{name}", None, "duplicates an option of cache.", "Take it out, or take out cache.")
     if _by_lmcache(cache) and "LMCACHE_CONFIG_FILE" in engine["env"]:
         why = "makes LMCache ignore its environment variables, by which cache is set."
         yield Problem(f"{path}.engine.env.LMCACHE_CONFIG_FILE", None, why, "Take it out, or take out cache.")

@@ -59,7 +59,7 @@ def test_the_foreign_option_keeps_refuses_or_takes_over_foreign_objects(monkeypa
 
     def answer(_action, module_name, module_args, **_options):
         if module_name == CONTACT:
-            return {"found": [{**theirs, "metadata": {**theirs["metadata"], "labels": {"app.kubernetes.io/part-of": "shop"}}}]}
+            return {"existing": [{**theirs, "metadata": {**theirs["metadata"], "labels": {"app.kubernetes.io/part-of": "shop"}}}]}
         calls.extend(module_args["definition"])
         return {"result": {"results": [{"changed": True}] * len(module_args["definition"])}, "changed": True}
 
@@ -88,7 +88,7 @@ def test_a_cluster_scoped_object_stays_in_the_applyset_that_has_it(monkeypatch):
 
     def answer(_action, module_name, module_args, **_options):
         if module_name == CONTACT:
-            return {"found": [{**item, "metadata": {**item["metadata"], "labels": theirs}} for item in (wide, inside)]}
+            return {"existing": [{**item, "metadata": {**item["metadata"], "labels": theirs}} for item in (wide, inside)]}
         applied.extend(module_args["definition"])
         return {"result": {"results": [{"changed": False}] * len(module_args["definition"])}, "changed": False}
 
@@ -136,7 +136,7 @@ def test_a_namespace_is_deleted_last_and_kept_if_it_holds_foreign_objects(monkey
     def answer(_action, module_name, module_args, **_options):
         calls.append((module_name, module_args))
         if module_name == CONTACT:
-            return {"found": [{**item, "metadata": {**item["metadata"], "labels": {"part": "ours"}}} for item in module_args["resources"]]}
+            return {"existing": [{**item, "metadata": {**item["metadata"], "labels": {"part": "ours"}}} for item in module_args["resources"]]}
         if module_name == CONTENTS:
             return {"kept": [{"namespace": "full", "objects": [], "lines": [summary, "  Pod full/a", "  Pod full/b"], "summary": summary}]}
         return {"changed": True}

@@ -62,7 +62,7 @@ def test_a_local_network_is_created_once_and_removed_completely(call, cluster, n
             assert json.loads(Path(cluster["sysctl_backup"]).read_text(encoding="utf-8")) == {SETTING: "0"}
         finally:
             gone = call(host_residue, state="absent", **cluster)
-        assert "network interface llmdtest0" in gone["found"] and gone["left"] == []
+        assert "network interface llmdtest0" in gone["before"] and gone["left"] == []
         assert residue.sysctl_path(SETTING).read_text(encoding="utf-8").strip() == "0"
         assert not call(host_residue, state="absent", **cluster)["changed"]
         residue.sysctl_path(SETTING).write_text(before, encoding="utf-8")
@@ -83,7 +83,7 @@ def test_an_existing_firewall_gets_rules_that_accept_bridge_traffic(call, cluste
         assert sh("iptables", "-S", "INPUT").splitlines()[1:] == ["-A INPUT -i llmdtest0 -j ACCEPT", "-A INPUT -j DROP"]
         assert not call(local_network, **network)["changed"]
         gone = call(host_residue, state="absent", **cluster)
-        assert {"iptables rule FORWARD -i llmdtest0 -o llmdtest0 -j ACCEPT", "iptables rule INPUT -i llmdtest0 -j ACCEPT"} <= set(gone["found"])
+        assert {"iptables rule FORWARD -i llmdtest0 -o llmdtest0 -j ACCEPT", "iptables rule INPUT -i llmdtest0 -j ACCEPT"} <= set(gone["before"])
         assert gone["left"] == [] and sh("iptables", "-S", "FORWARD") == "-P FORWARD DROP\n"
         assert sh("iptables", "-S", "INPUT").splitlines()[1:] == ["-A INPUT -j DROP"]
 
@@ -108,7 +108,7 @@ def test_residue_is_listed_and_removed_only_in_state_absent(call, cluster, tmp_p
     expected = [f"file {tmp_path}/home"]
     for state, check in (("listed", False), ("absent", True)):
         result = call(host_residue, check=check, state=state, **cluster)
-        assert result["found"] == expected and result["changed"] is (state == "absent") and (tmp_path / "home").is_dir()
+        assert result["before"] == expected and result["changed"] is (state == "absent") and (tmp_path / "home").is_dir()
     result = call(host_residue, state="absent", **cluster)
     assert result["changed"] and result["left"] == [] and result["diff"]["after"] == "\n" and os.listdir(tmp_path) == ["cache"]
 

@@ -282,5 +282,5 @@ def test_percentiles_that_depend_on_failures_are_reported_as_not_compared():
     plan = Plan(None, None, Shape(), (), None, allowed=Allowed(0.1, 0))
     rows = {row["name"]: row for row in result.compare([good], [result.stage(Measured(Step(rate=8.0, seconds=10), bad), plan)])}
     assert rows["ttft_from_schedule_p50_ms"]["verdict"] == "same"
-    assert rows["ttft_from_schedule_p90_ms"]["found"] == 100.0 and rows["ttft_from_schedule_p90_ms"]["why"] == "this run: 37 of 400 requests failed"
+    assert rows["ttft_from_schedule_p90_ms"]["measured"] == 100.0 and rows["ttft_from_schedule_p90_ms"]["why"] == "this run: 37 of 400 requests failed"
     assert "-" in page._comparison(list(rows.values()), None)

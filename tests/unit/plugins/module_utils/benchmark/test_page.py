@@ -169,16 +169,16 @@ def test_a_row_of_the_comparison():
             "label": "rate 8",
             "name": "tpot_p50_ms",
             "baseline": 100.0,
-            "found": 123.456,
+            "measured": 123.456,
             "ratio": 1.23456,
             "low": 1.0,
             "high": 1.5,
             "verdict": "same",
             "why": None,
         },
-        {"label": "rate 8", "name": "itl_p50_ms", "baseline": 1.0, "found": 2.0, "ratio": None, "low": None, "high": None, "verdict": "unknown", "why": "few"},
+        {"label": "rate 8", "name": "itl_p50_ms", "baseline": 1.0, "measured": 2.0, "ratio": None, "low": None, "high": None, "verdict": "unknown", "why": "few"},
     ]
-    rows.append({**rows[1], "name": "itl_p90_ms", "found": None, "low": 1.2, "verdict": "worse", "why": None})
+    rows.append({**rows[1], "name": "itl_p90_ms", "measured": None, "low": 1.2, "verdict": "worse", "why": None})
     text = page.page(measurement(stage(), comparison=rows))
     assert cells(text)[-3:] == [
         ["load", "what", "baseline", "now", "ratio", "95 % interval", ""],

@@ -69,7 +69,7 @@ def test_the_reason_for_an_objective_without_a_value():
         ([record()], "queue_p50_ms", "queue_time_ms"),
     ):
         (judged,) = stage(records, {name: 150})["slo"]
-        assert not judged["met"] and judged["found"] is None and why in slo.objective_line(judged)
+        assert not judged["met"] and judged["measured"] is None and why in slo.objective_line(judged)
     assert stage([record()], {"ttft_max_ms": 150})["slo"][0]["why"] is None
 
 
@@ -311,7 +311,7 @@ def test_a_ratio_and_its_interval_by_hand(earlier, current, ratio, low, high, la
     for name, verdict in (("tpot_p50_ms", latency), ("requests_per_s", rate), ("output_tokens_per_s", rate)):
         (row,) = compared(figure(*earlier), figure(*current), name)
         assert row == {
-            "label": "rate 8", "name": name, "baseline": earlier[0], "found": current[0], "ratio": ratio, "low": low, "high": high, "verdict": verdict,
+            "label": "rate 8", "name": name, "baseline": earlier[0], "measured": current[0], "ratio": ratio, "low": low, "high": high, "verdict": verdict,
             "why": None,
         }  # fmt: skip
 
@@ -334,7 +334,7 @@ def test_a_ratio_and_its_interval_by_hand(earlier, current, ratio, low, high, la
 def test_figures_that_cannot_be_compared_are_listed_with_the_reason(earlier, current, valid, why):
     (row,) = compared(earlier, current, valid=valid)
     nothing = {"ratio": None, "low": None, "high": None, "verdict": "unknown"}
-    assert row == {"label": "rate 8", "name": "tpot_p50_ms", "baseline": 1.235, "found": 2.346, **nothing, "why": why}
+    assert row == {"label": "rate 8", "name": "tpot_p50_ms", "baseline": 1.235, "measured": 2.346, **nothing, "why": why}
     few = "not compared with the baseline for too few independent requests in either run (p50 needs 6, p90 needs 36, p99 needs 368): rate 8 (p50, p90)"
     line = few if "not enough" in why else f"rate 8: tpot_p50_ms, tpot_p90_ms: not compared with the baseline; {why}"
     assert result.uncompared([row, {**row, "name": "tpot_p90_ms"}]) == [line]
@@ -359,7 +359,7 @@ TOO_FEW = (
 def test_repeated_rates_are_compared_in_the_order_of_their_stages():
     """Up and down again: the second time the server is another one, in both runs."""
     stages = [{"label": label, "valid": True, "intervals": {"tpot_p50_ms": figure(value, value - 1, value + 1)}} for label, value in TWICE]
-    assert [(row["label"], row["found"], row["ratio"], row["verdict"]) for row in result.compare(stages, stages)] == [(*each, 1.0, "same") for each in TWICE]
+    assert [(row["label"], row["measured"], row["ratio"], row["verdict"]) for row in result.compare(stages, stages)] == [(*each, 1.0, "same") for each in TWICE]
     assert [row["ratio"] for row in result.compare(stages[:2], stages)] == [1.0, 1.0]
 
 
@@ -384,7 +384,7 @@ def test_a_figure_of_zero_is_not_compared():
     ],
 )
 def test_a_figure_is_worse_where_its_whole_interval_is(name, low, high, allowed, worse):
-    row = {"label": "rate 8", "name": name, "baseline": 100.0, "found": 140.0, "ratio": 1.4, "low": low, "high": high, "verdict": "worse", "why": None}
+    row = {"label": "rate 8", "name": name, "baseline": 100.0, "measured": 140.0, "ratio": 1.4, "low": low, "high": high, "verdict": "worse", "why": None}
     lines = [f"rate 8: {name} is 140, 1.4 times the baseline's 100 (95 %: {low:g} to {high:g}), 1.25 allowed"]
     others = [{**row, "why": "few", "low": None, "verdict": "unknown"}, {**row, "verdict": "better", "low": None}]
     assert result.worse_than([*others, row], allowed) == (lines if worse else [])

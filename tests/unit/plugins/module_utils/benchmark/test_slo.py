@@ -128,7 +128,7 @@ def test_one_request_must_lie_above_a_percentile(name, answered, failed, enough)
 )
 def test_an_objective_has_its_measured_value_and_whether_it_is_met(name, bound, answered, failed, value, met):
     entry = judged(name, bound, totals(answered, failed, takes=lambda number: 0.01 * (number + 1), gaps=[0.1] * 3))
-    assert entry["met"] is met and entry["wanted"] == bound and entry["found"] == (None if value is None else pytest.approx(value, rel=6e-4))
+    assert entry["met"] is met and entry["wanted"] == bound and entry["measured"] == (None if value is None else pytest.approx(value, rel=6e-4))
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ CLUSTERS: dict[str, tuple[Facts, Facts, list[str], list[str]]] = {
 
 @pytest.mark.parametrize(("groups", "answers", "present", "without"), CLUSTERS.values(), ids=CLUSTERS)
 def test_node_autoscalers_are_detected_by_api_groups_and_objects(groups: Facts, answers: Facts, present: list[str], without: list[str]) -> None:
-    assert observe(t.cast(t.Any, Api(**answers)), groups) == {"seen": present, "without": without}
+    assert observe(t.cast(t.Any, Api(**answers)), groups) == {"active": present, "without": without}
 
 
 @pytest.mark.parametrize(

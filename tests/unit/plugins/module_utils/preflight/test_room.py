@@ -28,8 +28,8 @@ FROM_ZERO: Facts = {
         }
     ],
 }
-ACTIVE = {"seen": ["Karpenter (NodePool gpu)"], "without": []}
-NONE: Facts = {"seen": [], "without": []}
+ACTIVE = {"active": ["Karpenter (NodePool gpu)"], "without": []}
+NONE: Facts = {"active": [], "without": []}
 
 
 def node(name: str = "cpu-1", taints: t.Sequence[Facts] = (), labels: Facts | None = None, **allocatable: str) -> Facts:
@@ -100,7 +100,7 @@ def test_to_a_cluster_without_nodes_they_can_be_added() -> None:
 
 
 def test_a_node_autoscaler_without_node_pools_is_named_in_the_remedy() -> None:
-    [finding] = findings({"nodes": [node()], "node_autoscalers": {"seen": [], "without": ["Karpenter has no NodePool"]}})
+    [finding] = findings({"nodes": [node()], "node_autoscalers": {"active": [], "without": ["Karpenter has no NodePool"]}})
     assert finding.severity == "error" and "No node autoscaler was found: Karpenter has no NodePool." in finding.how
 
 

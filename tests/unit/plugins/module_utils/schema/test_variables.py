@@ -266,7 +266,7 @@ TABLE: list[tuple[str, dict[str, t.Any], str, str]] = [
         "accelerators among the other resources",
         vllm(resources={"limits": {"nvidia.com/gpu": 4, "rdma/ib": 1}}),
         f"{S0}.resources.limits.nvidia.com/gpu",
-        "is what accelerator.per_replica says, which is 1, and would be replaced by it. Take it out, and write accelerator.per_replica: 4.",
+        "contradicts accelerator.per_replica (1), which would replace it. Take it out, and write accelerator.per_replica: 4.",
     ),
     (
         "a port of the transfer of KV caches",

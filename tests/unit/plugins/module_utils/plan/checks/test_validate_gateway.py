@@ -70,8 +70,8 @@ MISTAKES: list[tuple[str, Facts, Facts, str, str]] = [
         "this file creates none",
     ),
     ("an issuer of an unknown kind", {"certificate_issuer": {"name": "ca", "kind": "CA"}}, {}, "llm_d_gateway.certificate_issuer.kind", "ClusterIssuer"),
-    ("two listeners with one name", {"listeners": [{"port": 81}]}, {}, "llm_d_gateway.listeners[0].name", "llm_d_gateway.listener has it already"),
-    ("two listeners on one port", {"listeners": [{"name": "b"}]}, {}, "llm_d_gateway.listeners[0].port", "llm_d_gateway.listener has it already"),
+    ("two listeners with one name", {"listeners": [{"port": 81}]}, {}, "llm_d_gateway.listeners[0].name", "duplicates llm_d_gateway.listener"),
+    ("two listeners on one port", {"listeners": [{"name": "b"}]}, {}, "llm_d_gateway.listeners[0].port", "duplicates llm_d_gateway.listener"),
     (
         "two protocols on one port",
         {"listeners": [{"name": "b", "hostname": "b.example.com", "protocol": "HTTPS", "tls_secret": "x"}]},

@@ -97,7 +97,7 @@ def test_autoscaled_services_with_adapters_get_a_warning() -> None:
         (file_of({**SQL, "name": "a b"}), "model.adapters[0].name", "is not letters"),
         (file_of({**SQL, "source": "sql"}), "model.adapters[0].source", "is not the path of a folder"),
         (file_of(SQL, args=["--no_enable_lora"]), "engine.args[0]", "leaves servers that load no adapters"),
-        (file_of(SQL, args=["--lora-modules", "x=/y"]), "engine.args[0]", "is what model.adapters says"),
+        (file_of(SQL, args=["--lora-modules", "x=/y"]), "engine.args[0]", "duplicates model.adapters"),
         (file_of(runtime=True, args=["--api-server-count=2"]), "engine.args[0]", "has several processes answer"),
         (file_of(SQL, runtime=True, accelerator={"per_replica": 2, "data": 2}), "accelerator.data", "has several processes answer"),
     ],

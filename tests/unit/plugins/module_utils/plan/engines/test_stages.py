@@ -133,9 +133,9 @@ def test_variables_that_both_agree_on_are_written_once(name: str) -> None:
         ({"engine": {"args": ["--api-key=x"]}}, {}, "prefill.engine.args[0]", "gives the servers an API key"),
         ({"engine": {"simulator": {"seed": 1}}}, {}, "prefill.engine.simulator", "is not for an engine of type vllm"),
         ({"accelerator": {"per_replica": 2, "resource": "nvidia.com/mig-1g.5gb"}}, {}, "prefill.accelerator.per_replica", "a process sees one MIG slice only"),
-        ({"resources": {"limits": {"nvidia.com/gpu": 3}}}, {}, "prefill.resources.limits.nvidia.com/gpu", "is what accelerator.per_replica says, which is 4"),
+        ({"resources": {"limits": {"nvidia.com/gpu": 3}}}, {}, "prefill.resources.limits.nvidia.com/gpu", "contradicts accelerator.per_replica (4)"),
         ({"accelerator": {"per_replica": 2}}, {"engine": {"args": ["--tensor-parallel-size=4"]}}, "engine.args[0]", ""),
-        ({"accelerator": {"per_replica": 2}}, {"resources": {"limits": {"nvidia.com/gpu": 4}}}, "resources.limits.nvidia.com/gpu", "is what accelerator.per"),
+        ({"accelerator": {"per_replica": 2}}, {"resources": {"limits": {"nvidia.com/gpu": 4}}}, "resources.limits.nvidia.com/gpu", "contradicts accelerator.per"),
         ({"engine": {"max_num_seqs": 0}}, {}, "prefill.engine.max_num_seqs", "0 is less than 1"),
     ],
 )

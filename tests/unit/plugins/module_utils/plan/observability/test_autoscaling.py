@@ -185,8 +185,8 @@ def test_preflight_requires_the_minimum_number() -> None:
 REFUSED: dict[str, tuple[Facts, Facts, str, str, str]] = {
     "max < min": ({**HPA, "max": 1}, {}, "autoscaling.max", "less than min, which is 2", "Write 2 or more"),
     "no max": ({**HPA, "max": None}, {}, "autoscaling.max", "is missing", "such as 5"),
-    "replicas too": (HPA, {"replicas": 4}, "replicas", "is a fixed number", "'min: 4'"),
-    "replicas too, external": (ALL["external"], {"replicas": 4}, "replicas", "is a fixed number", "Take it out"),
+    "replicas too": (HPA, {"replicas": 4}, "replicas", "cannot be combined with autoscaling", "autoscaling.min: 4"),
+    "replicas too, external": (ALL["external"], {"replicas": 4}, "replicas", "cannot be combined with autoscaling", "Take it out"),
     "no provider": ({"max": 2, "metrics": {"queue": 1}}, {}, "autoscaling.provider", "is missing", "hpa, keda, external"),
     "no metric": ({**HPA, "metrics": {}}, {}, "autoscaling.metrics", "is missing", "{queue: 5}"),
     "no target": ({**HPA, "metrics": {"queue": 0}}, {}, "autoscaling.metrics.queue", "0 is less than 0.001", "Write a number"),
@@ -219,7 +219,7 @@ REFUSED: dict[str, tuple[Facts, Facts, str, str, str]] = {
         "Write 240 or more, or an llm_d_monitoring.interval of 37 or less.",
     ),
     "no prefill server": (KEDA, {**APART, "prefill": {"autoscaling": {**KEDA, "min": 0}}}, "prefill.autoscaling.min", "0 is less than 1", "Write"),
-    "prefill": (HPA, {"prefill": {"replicas": 1, "autoscaling": HPA}}, "prefill.replicas", "is a fixed number", "'min: 1'"),
+    "prefill": (HPA, {"prefill": {"replicas": 1, "autoscaling": HPA}}, "prefill.replicas", "cannot be combined with autoscaling", "autoscaling.min: 1"),
 }
 
 
