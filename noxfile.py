@@ -21,7 +21,7 @@ PREFERRED = "2.21"  # what requirements.txt has
 NIGHTLY = [("2.20", "3.12"), ("2.21", "3.12"), ("2.22", "3.13")]
 
 nox.options.default_venv_backend = "venv"
-nox.options.error_on_missing_interpreters = False
+nox.options.error_on_missing_interpreters = True
 nox.options.sessions = ["lint", "unit", "sanity"]
 
 

@@ -13,9 +13,11 @@ from __future__ import annotations
 import argparse
 import hashlib
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 from pathlib import Path
 
 import yaml
@@ -25,7 +27,9 @@ sys.path.insert(0, str(ROOT))
 from tools.sbom import sbom  # noqa: E402
 
 # Where the version stands, beside the changelog.
-VERSIONED = ("galaxy.yml", "extensions/execution_environment/execution-environment.yml", "extensions/execution_environment/README.md")
+VERSIONED = ("galaxy.yml", "SECURITY.md", "extensions/execution_environment/execution-environment.yml", "extensions/execution_environment/README.md")
+# What an earlier run for the same version wrote: it need not be committed before the next run.
+WRITTEN = (*VERSIONED, "CHANGELOG.md", "changelogs/")
 SUMS = "SHA256SUMS"
 NEXT = """\
 {folder} holds the release. Nothing is published. What is left:
@@ -44,8 +48,8 @@ def main() -> int:
         parser.error(f"{given.version!r} is not a version such as 1.0.0 or 1.1.0-rc.1")
     if subprocess.run(["gpg", "--list-secret-keys", *filter(None, [given.key])], capture_output=True, text=True, check=False).stdout.strip() == "":
         parser.error(f"GnuPG has no secret key{f' {given.key}' if given.key else ''}: create one with `gpg --quick-generate-key`, or name another with KEY=")
-    if not released(given.version) and (changes := run("git", "status", "--porcelain")):
-        parser.error(f"the checkout has changes that are not committed:\n{changes}")
+    if changes := [line for line in run("git", "status", "--porcelain").splitlines() if not (released(given.version) and line[3:].startswith(WRITTEN))]:
+        parser.error("the checkout has changes that are not committed:\n" + "\n".join(changes))
     set_version(given.version)
     folder = ROOT / "artifacts/release" / given.version
     files(folder, given.version, given.key)
@@ -73,7 +77,9 @@ def files(folder: Path, version: str, key: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for path in folder.iterdir():
         path.unlink()
-    run("ansible-galaxy", "collection", "build", str(ROOT), "--output-path", str(folder))
+    with tempfile.TemporaryDirectory() as copy:
+        tracked(Path(copy))
+        run("ansible-galaxy", "collection", "build", copy, "--output-path", str(folder))
     (archive,) = folder.glob("*.tar.gz")
     name = archive.name.removesuffix(".tar.gz")
     with tarfile.open(archive) as opened:
@@ -84,6 +90,14 @@ def files(folder: Path, version: str, key: str) -> None:
     lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in sorted(folder.iterdir())]
     (folder / SUMS).write_text("".join(lines), encoding="utf-8")
     sign(folder / SUMS, folder / f"{SUMS}.asc", key)
+
+
+def tracked(copy: Path) -> None:
+    """Copy the files that git tracks, and no others, such as a vault's password beside them."""
+    for name in filter(None, run("git", "ls-files", "-z").split("\0")):
+        if (ROOT / name).is_symlink() or (ROOT / name).is_file():  # a fragment that the changelog has replaced is gone
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, copy / name, follow_symlinks=False)
 
 
 def sign(path: Path, signature: Path, key: str) -> None:

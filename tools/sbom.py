@@ -24,6 +24,9 @@ from plugins.module_utils.releases.gpus import OPERATORS
 from plugins.module_utils.releases.lines import LEADER_WORKER_SET, RELEASES
 
 _MODULE = re.compile(r"^(?:require|\t)\s*(\S+\.\S+) (v\S+)(?: // indirect)?$", re.MULTILINE)
+_REPLACED = re.compile(r"^(?:replace|\t)\s*(\S+)(?: v\S+)? => (\S+) (v\S+)$", re.MULTILINE)
+# The packages that modules import, and those that the local cluster installs.
+_PACKAGES = ("meta/ee-requirements.txt", "roles/local_cluster/files/requirements.txt", "roles/local_cluster/files/vllm/requirements.txt")
 _REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)\s*([^#;]*)")
 
 
@@ -46,17 +49,27 @@ def collections(galaxy: dict[str, t.Any]) -> list[Component]:
 
 
 def packages(root: Path) -> list[Component]:
-    """The Python packages that modules import."""
-    lines = (root / "meta/ee-requirements.txt").read_text(encoding="utf-8").splitlines()
+    """The Python packages that modules import, with their bounds, and those of the local cluster, with their versions."""
+    lines = [line for name in _PACKAGES for line in (root / name).read_text(encoding="utf-8").splitlines()]
     matches = [match for line in lines if (match := _REQUIREMENT.match(line))]
-    return [_part(PackageURL("pypi", None, match[1].lower()), match[2].strip()) for match in matches]
+    pairs = dict.fromkeys((match[1].lower(), match[2].strip()) for match in matches)
+    return [
+        _part(PackageURL("pypi", None, name, bounds[2:])) if bounds.startswith("==") else _part(PackageURL("pypi", None, name), bounds)
+        for name, bounds in pairs
+    ]
 
 
 def modules(root: Path) -> list[Component]:
     """The Go modules of which the local cluster's programs are built, each version once."""
     files = sorted((root / "roles/local_cluster/files/go").glob("*/go.mod"))
-    pairs = {match for file in files for match in _MODULE.findall(file.read_text(encoding="utf-8"))}
+    pairs = {pair for file in files for pair in built(file.read_text(encoding="utf-8"))}
     return [_part(PackageURL("golang", path.rpartition("/")[0] or None, path.rpartition("/")[2], version)) for path, version in sorted(pairs)]
+
+
+def built(text: str) -> t.Iterator[tuple[str, str]]:
+    """(path, version) of each module that the text of a go.mod requires, or of the module that replaces it."""
+    replaced = {path: (other, version) for path, other, version in _REPLACED.findall(text)}
+    yield from (replaced.get(path, (path, version)) for path, version in _MODULE.findall(text))
 
 
 def images() -> list[Component]:

@@ -49,6 +49,10 @@ OTHERS = {
 }
 _ABOUT_PUBLIC = "What you use in playbooks of your own. Options and results change in a major release only, and are deprecated before that."
 _ABOUT_INTERNAL = "These belong to the roles. Their options and results may change in any release."
+# A script, style sheet, picture or frame of another host.
+_REMOTE = re.compile(
+    r"<(?:script|img|iframe|source)\b[^>]*?\bsrc=[\"']?((?:https?:)?//[^\s\"'>]+)|<link\b(?=[^>]*stylesheet)[^>]*?\bhref=[\"']?((?:https?:)?//[^\s\"'>]+)"
+)
 # A relative link in Markdown: "](", target.
 _LINK = re.compile(r"(\]\()(?!https?:|mailto:|#)([^)#\s]+)")
 
@@ -111,6 +115,19 @@ def _contents(pages: list[str]) -> str:
     return f"```{{toctree}}\n:maxdepth: 1\n\n{listed}\n```\n"
 
 
+def defects(html: Path) -> list[str]:
+    """What the built site lacks: a picture of each report in both color schemes, a search, independence of other hosts."""
+    lines = [f"{name} is missing" for name in ("searchindex.js", "search.html", "reports.html") if not (html / name).is_file()]
+    for name in report_pictures.REPORTS:
+        paths = [next(html.rglob(f"{name}-{scheme}.png"), None) for scheme in report_pictures.SCHEMES]
+        pictures = [path.read_bytes() if path else b"" for path in paths]
+        if not all(each.startswith(b"\x89PNG") for each in pictures) or len(set(pictures)) < len(pictures):
+            lines.append(f"the pictures of {name} are missing, or equal in both color schemes")
+    for page in sorted(html.rglob("*.html")):
+        lines += [f"{page.relative_to(html)} loads {url}" for urls in _REMOTE.findall(page.read_text(encoding="utf-8")) for url in urls if url]
+    return lines
+
+
 def main() -> None:
     """Build the site into the folder of the command line."""
     out = Path(sys.argv[1]).resolve()
@@ -125,6 +142,8 @@ def main() -> None:
     done = subprocess.run(command, check=False, env={**os.environ, "PYTHONWARNINGS": "ignore"})
     if done.returncode:
         raise SystemExit(done.returncode)
+    if lines := defects(out / "html"):
+        raise SystemExit("\n".join(lines))
     print(f"The site: {out / 'html/index.html'}")
 
 

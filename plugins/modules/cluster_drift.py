@@ -92,6 +92,11 @@ lines:
   type: list
   elements: str
   sample: ["Service llm-d/llama-8b-epp: spec.ports[name=grpc-ext-proc].targetPort is 9999, planned: 9002; last set by kubectl-edit at 2026-11-22T12:00:00Z"]
+msg:
+  description: Why the cluster could not be read.
+  returned: on failure
+  type: str
+  sample: "the API server https://10.0.0.1:6443 did not answer within 10 s"
 """
 
 import dataclasses

@@ -77,6 +77,11 @@ next:
   returned: success
   type: str
   sample: site
+msg:
+  description: Why no inventory was written.
+  returned: on failure
+  type: str
+  sample: "Cannot write inventories/mine: Permission denied. Check that inventories is a folder, and who owns it."
 """
 
 import os

@@ -158,6 +158,10 @@ failures:
       type: list
       elements: str
       sample: ["pod sim-7d9c, log of sim: unknown flag: --modell"]
+msg:
+  description: Which objects were not ready at the end of the time, each with its reason.
+  returned: on failure
+  type: str
 """
 
 from ansible.module_utils.basic import AnsibleModule

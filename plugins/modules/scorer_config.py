@@ -168,6 +168,11 @@ culprit:
   returned: when the endpoint picker did not load the configuration
   type: str
   sample: "failed to load the configuration - plugin instantiation failed: plugin type 'quue-scorer' is not registered"
+msg:
+  description: The mistakes in the options, with their places, or why the ConfigMap could not be written.
+  returned: on failure
+  type: str
+  sample: "1 mistake in scheduler: scorers.queu is not a scorer. Did you mean queue?"
 """
 
 import typing as t

@@ -172,6 +172,10 @@ markdown:
   returned: always
   type: str
   sample: "# Diagnosis of llm-d in llm-d"
+msg:
+  description: Why nothing could be diagnosed.
+  returned: on failure
+  type: str
 """
 
 import datetime

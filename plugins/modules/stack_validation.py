@@ -147,6 +147,10 @@ schedulers:
   sample:
     - name: sim-epp
       pods: [{pod: sim-epp-5d9c7, by: log, line: '{"msg":"loaded configuration from file/text successfully"}'}]
+msg:
+  description: Why nothing could be validated, or in check mode that nothing was sent.
+  returned: on failure and in check mode
+  type: str
 """
 
 import datetime

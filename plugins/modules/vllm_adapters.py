@@ -98,6 +98,10 @@ services:
             remedy:
               description: What to do about it. Else empty.
               type: str
+msg:
+  description: Each adapter that could not be loaded or unloaded, with the reason.
+  returned: on failure
+  type: str
 """
 
 import typing as t

@@ -340,6 +340,11 @@ stages:
     keeps_up:
       description: Whether the server is known to answer at 95 % at least of the pace at which requests come; false also where fewer than 3 were answered.
       type: bool
+msg:
+  description: Why the run failed or is invalid, or in check mode that nothing was sent.
+  returned: on failure and in check mode
+  type: str
+  sample: "the run is failed: rate 8: ttft_p90_ms is 2140, at most 2000 wanted"
 """
 
 import secrets

@@ -139,6 +139,10 @@ seconds:
   returned: always, except in check mode
   type: float
   sample: 0.8
+msg:
+  description: Why no prompt could be sent, or in check mode that none was sent.
+  returned: on failure and in check mode
+  type: str
 """
 
 import time

@@ -145,7 +145,17 @@ def _judge(rule: Rule, totals: Totals, summary: c.Mapping[str, t.Any], allowed: 
     enough = enough or (not met and (value is None or _beyond_chance(rule, totals)))
     known = None if value is None or math.isinf(value) else round(value, 5)
     why = _why(rule, totals) if known is None else None
-    judged = {"name": rule.name, "wanted": rule.bound, "measured": known, "met": met, "enough": enough, "clear": True, "late": 0.0, "in_doubt": False, "why": why}
+    judged = {
+        "name": rule.name,
+        "wanted": rule.bound,
+        "measured": known,
+        "met": met,
+        "enough": enough,
+        "clear": True,
+        "late": 0.0,
+        "in_doubt": False,
+        "why": why,
+    }
     if known is None:
         return judged
     client = _ClientLateness(totals, allowed, 99 if rule.percent is None else rule.percent)
@@ -232,7 +242,7 @@ def _value(rule: Rule, totals: Totals, summary: c.Mapping[str, t.Any]) -> float 
 def objective_line(judged: c.Mapping[str, t.Any]) -> str:
     """One judged objective as a line of text."""
     side = "at least" if judged["name"].endswith("_min") else "at most"
-    value = f"no value ({judged['why']})" if judged["measured"] is None else f"{judged['found']:g}"
+    value = f"no value ({judged['why']})" if judged["measured"] is None else f"{judged['measured']:g}"
     few = "" if judged["enough"] else " (too few requests for this percentile)"
     late = f"the client was {judged['late']:.3g} ms late" if judged["late"] else "the client was late"
     lateness = f", but {late}, which may decide that" if judged["in_doubt"] else f"; {late}, which does not decide that" if judged["late"] else ""

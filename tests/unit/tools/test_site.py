@@ -33,6 +33,25 @@ def test_a_report_is_made_of_results_that_are_there(name: str) -> None:
     assert page.startswith("<!doctype html>") and "</html>" in page
 
 
+def test_a_site_without_pictures_or_search_or_with_files_of_other_hosts_is_refused(tmp_path: Path) -> None:
+    for name in ("searchindex.js", "search.html", "reports.html"):
+        (tmp_path / name).write_text("<img src='a.png'><a href='https://example.com'>", encoding="utf-8")
+    for name in report_pictures.REPORTS:
+        for scheme in report_pictures.SCHEMES:
+            (tmp_path / f"{name}-{scheme}.png").write_bytes(b"\x89PNG " + scheme.encode())
+    assert site.defects(tmp_path) == []
+    (tmp_path / "search.html").unlink()
+    (tmp_path / "verdict-dark.png").write_bytes((tmp_path / "verdict-light.png").read_bytes())
+    remote = '<script async src="https://a.example/x.js"></script><link rel="stylesheet" href="//b.example/x.css"><link rel="next" href="https://c.example/">'
+    (tmp_path / "reports.html").write_text(remote, encoding="utf-8")
+    assert site.defects(tmp_path) == [
+        "search.html is missing",
+        "the pictures of verdict are missing, or equal in both color schemes",
+        "reports.html loads https://a.example/x.js",
+        "reports.html loads //b.example/x.css",
+    ]
+
+
 def test_links_of_documents_lead_to_pages_of_the_site() -> None:
     repository = "https://example.org/repository"
     cases = {"docs/pods.md": "pods.md", "CONTRIBUTING.md": "contributing.md", "roles/gaie_scheduler/README.md": "reference/gaie_scheduler_role.rst"}

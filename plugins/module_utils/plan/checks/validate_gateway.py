@@ -208,9 +208,7 @@ def _listeners(user: Facts, settings: Facts, facts: Facts) -> t.Iterator[Problem
         for key in (("name", each["name"]), ("place", (each["port"], each["hostname"]))):
             if key in taken:
                 option = "name" if key[0] == "name" else "port"
-                yield Problem(
-                    f"{path}.{option}", each[option], f"duplicates {taken[key]}.", "Give each listener a name, and a port or host name of its own."
-                )
+                yield Problem(f"{path}.{option}", each[option], f"duplicates {taken[key]}.", "Give each listener a name, and a port or host name of its own.")
             taken.setdefault(key, path)
         if ports.setdefault(each["port"], (each["protocol"], path))[0] != each["protocol"]:
             why = f"{ports[each['port']][1]} speaks {ports[each['port']][0]} on port {each['port']}, and a port speaks one protocol."

@@ -38,9 +38,7 @@ def gpu_problems(user: Facts) -> list[Problem]:
         for key in (f"name {pool['name']}", json.dumps(pool["node_selector"], sort_keys=True)):
             if key in taken:
                 option = "name" if key.startswith("name ") else "node_selector"
-                problems.append(
-                    Problem(f"{path}.{option}", pool[option], f"duplicates {taken[key]}.", "A node belongs to one pool: write another value.")
-                )
+                problems.append(Problem(f"{path}.{option}", pool[option], f"duplicates {taken[key]}.", "A node belongs to one pool: write another value."))
             taken.setdefault(key, path)
     return problems
 

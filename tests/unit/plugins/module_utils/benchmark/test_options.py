@@ -404,7 +404,10 @@ def test_failures_count_against_objectives():
     alone, failing = judged(slo, totals(*good)), judged(slo, totals(*good, *(failure(number) for number in range(5))))
     assert alone["ttft_p99_ms"]["met"] and alone["error_rate_max"]["met"] and not alone["ttft_p99_ms"]["enough"]
     assert (
-        failing["ttft_p90_ms"]["met"] and not failing["ttft_p99_ms"]["met"] and failing["ttft_p99_ms"]["measured"] is None and not failing["error_rate_max"]["met"]
+        failing["ttft_p90_ms"]["met"]
+        and not failing["ttft_p99_ms"]["met"]
+        and failing["ttft_p99_ms"]["measured"] is None
+        and not failing["error_rate_max"]["met"]
     )
     assert failing["requests_per_s_min"]["met"] and not failing["itl_p99_ms"]["met"] and failing["ttft_p99_ms"]["enough"]
     assert "misses the objective of at most 150" in perf_slo.objective_line(failing["ttft_p99_ms"])

@@ -176,7 +176,17 @@ def test_a_row_of_the_comparison():
             "verdict": "same",
             "why": None,
         },
-        {"label": "rate 8", "name": "itl_p50_ms", "baseline": 1.0, "measured": 2.0, "ratio": None, "low": None, "high": None, "verdict": "unknown", "why": "few"},
+        {
+            "label": "rate 8",
+            "name": "itl_p50_ms",
+            "baseline": 1.0,
+            "measured": 2.0,
+            "ratio": None,
+            "low": None,
+            "high": None,
+            "verdict": "unknown",
+            "why": "few",
+        },
     ]
     rows.append({**rows[1], "name": "itl_p90_ms", "measured": None, "low": 1.2, "verdict": "worse", "why": None})
     text = page.page(measurement(stage(), comparison=rows))

@@ -135,7 +135,12 @@ def test_variables_that_both_agree_on_are_written_once(name: str) -> None:
         ({"accelerator": {"per_replica": 2, "resource": "nvidia.com/mig-1g.5gb"}}, {}, "prefill.accelerator.per_replica", "a process sees one MIG slice only"),
         ({"resources": {"limits": {"nvidia.com/gpu": 3}}}, {}, "prefill.resources.limits.nvidia.com/gpu", "contradicts accelerator.per_replica (4)"),
         ({"accelerator": {"per_replica": 2}}, {"engine": {"args": ["--tensor-parallel-size=4"]}}, "engine.args[0]", ""),
-        ({"accelerator": {"per_replica": 2}}, {"resources": {"limits": {"nvidia.com/gpu": 4}}}, "resources.limits.nvidia.com/gpu", "contradicts accelerator.per"),
+        (
+            {"accelerator": {"per_replica": 2}},
+            {"resources": {"limits": {"nvidia.com/gpu": 4}}},
+            "resources.limits.nvidia.com/gpu",
+            "contradicts accelerator.per",
+        ),
         ({"engine": {"max_num_seqs": 0}}, {}, "prefill.engine.max_num_seqs", "0 is less than 1"),
     ],
 )
