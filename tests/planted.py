@@ -32,7 +32,7 @@ def planted_file(**service: t.Any) -> dict[str, t.Any]:
     sim = {
         "name": "sim",
         "model": {"served_name": "acme/sim"},
-        "engine": {"type": "simulator", "env": {"SEEN": PLANTED["environment"]}, "args": [f"--hf-token={PLANTED['argument']}"]},
+        "engine": {"type": "simulator", "env": {"IN_THE_FILE": PLANTED["environment"]}, "args": [f"--hf-token={PLANTED['argument']}"]},
         "scheduler": {"env": {"TOO": PLANTED["picker"]}},
         **service,
     }

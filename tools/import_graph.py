@@ -58,7 +58,7 @@ def page() -> str:
         "## Packages and their imports", "",
         "Read from the imports of `plugins/module_utils`. An arrow leads from a package to one that it imports from;",
         "arrows that a longer way implies are left out.",
-        "`tests/contract/test_architecture.py` fails where an arrow leads up. What each package holds:",
+        "`tests/contract/test_architecture.py` fails for an import in the other direction. What each package holds:",
         "[CONTRIBUTING.md](../CONTRIBUTING.md#the-packages-of-pluginsmodule_utils).", "",
         "![The packages, each above those that it imports from](pictures/packages.svg)", "",
         "| package | imports from |", "|---|---|",

@@ -14,17 +14,17 @@ from plays import ROOT
 
 ROOMS = (
     *("plugins", "roles", "playbooks", "molecule", "inventories", "docs", "tools", "meta", "tests", "extensions", "changelogs"),
-    *("README.md", "CONTRIBUTING.md", "SECURITY.md"),
+    *("README.md", "CONTRIBUTING.md", "SECURITY.md", "Makefile", "galaxy.yml", "noxfile.py", ".github"),
 )
-TEXT = {".py", ".yml", ".j2", ".md", ""}
+TEXT = {".py", ".yml", ".j2", ".md", ".mod", ""}
 GLOSSARY = ROOT / "docs/glossary.md"
 # Former names that users may still write, by the place where they are accepted.
 ALIASES = {"roles/gateway_provider": "leftovers", "tests/": "leftovers"}
 # Names that do not say what their value is, and words that are in no name.
 EMPTY = {"found", "told", "said", "asked", "wrong", "seen"}
 NOWHERE = EMPTY - {"found"}
-# Fields of what modules return, by file.
-RETURNED = {("drift.py", "found"), ("finding.py", "found")}
+# Fields that differences and findings have beside `planned` and `needed`.
+RETURNED = {("drift.py", "found"), ("finding.py", "found"), ("test_cluster_drift.py", "found")}
 
 
 def out() -> dict[str, str]:
@@ -54,12 +54,16 @@ def test_words_that_are_out_stay_out() -> None:
 
 
 def names(tree: ast.Module) -> t.Iterator[tuple[int, str]]:
-    """(line, name) of each variable, parameter, attribute, function and class that a file defines."""
+    """(line, name) of each variable, parameter, attribute, function, class and key of a mapping that a file defines."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
             yield node.lineno, node.id if isinstance(node, ast.Name) else node.attr
         elif isinstance(node, ast.arg):
             yield node.lineno, node.arg
+        elif isinstance(node, ast.Dict):
+            yield from ((key.lineno, key.value) for key in node.keys if isinstance(key, ast.Constant) and isinstance(key.value, str))
+        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and isinstance(node.slice, ast.Constant):
+            yield node.lineno, str(node.slice.value)
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
             yield node.lineno, node.name
 

@@ -59,6 +59,6 @@ def the_evidence_is_kept(stack: Stack) -> None:
     assert "envoy_" in of("pod-envoy-gateway-system-envoy-llm-d-", "-metrics.txt") and "name: pd" in kept["services-llm-d.yml"]
 
 
-def test_there_are_twenty_ways_at_least_and_the_verdict_knows_each() -> None:
+def test_there_are_at_least_twenty_breaks_each_with_a_verdict() -> None:
     assert len(BREAKS) >= 20
     assert set(VERDICTS) | UNNOTICED == set(BREAKS) and not set(VERDICTS) & UNNOTICED and set(SLOW) <= set(BREAKS)

@@ -43,7 +43,7 @@ def site(artifacts: Path, scaling: dict[str, t.Any] | None, *options: str) -> tu
     return done, {entry["id"]: entry for entry in verdict["claims"]}
 
 
-def well(artifacts: Path, scaling: dict[str, t.Any] | None, *options: str) -> str:
+def succeed(artifacts: Path, scaling: dict[str, t.Any] | None, *options: str) -> str:
     """Run site.yml, which must succeed; returns its output."""
     done, _claims = site(artifacts, scaling, *options)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr
@@ -65,9 +65,9 @@ def autoscalers() -> list[str]:
 def test_the_replicas_field_is_released_unchanged_to_an_external_autoscaler(artifacts: Path) -> None:
     before = servers()
     assert before[0] == 4 and before[2] == {MANAGER}
-    out = well(artifacts, {"provider": "external"}, "--check", "--diff")
+    out = succeed(artifacts, {"provider": "external"}, "--check", "--diff")
     assert "changed=0 " in out and servers() == before, out
-    well(artifacts, {"provider": "external"})
+    succeed(artifacts, {"provider": "external"})
     count, pods, owners = servers()
     assert (count, pods) == before[:2] and MANAGER not in owners and owners
 
@@ -75,7 +75,7 @@ def test_the_replicas_field_is_released_unchanged_to_an_external_autoscaler(arti
 def test_replicas_set_through_the_scale_subresource_are_kept(artifacts: Path) -> None:
     client.AppsV1Api().patch_namespaced_deployment_scale(NAME, HOME, {"spec": {"replicas": 3}}, field_manager="someone")
     assert servers()[0] == 3
-    assert "changed=0 " in well(artifacts, {"provider": "external"})
+    assert "changed=0 " in succeed(artifacts, {"provider": "external"})
     count, _pods, owners = servers()
     assert count == 3 and owners == {"someone"}
 
@@ -100,6 +100,6 @@ def test_an_hpa_raises_replicas_to_its_minimum_and_the_next_run_keeps_them(artif
 
 
 def test_fixed_replicas_remove_the_autoscaler_and_a_second_run_changes_nothing(artifacts: Path) -> None:
-    well(artifacts, None)
+    succeed(artifacts, None)
     assert autoscalers() == [] and servers()[0] == 4 and MANAGER in servers()[2]
-    assert "changed=0 " in well(artifacts, None)
+    assert "changed=0 " in succeed(artifacts, None)

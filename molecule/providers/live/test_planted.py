@@ -24,7 +24,7 @@ LOCAL = yaml.safe_load((plays.ROOT / "inventories/local/group_vars/all/llm_d.yml
 SIM: dict[str, t.Any] = LOCAL["llm_d_model_services"][0]
 SERVICE = {
     "model": SIM["model"],
-    "engine": {**SIM["engine"], "env": {"SEEN": PLANTED["environment"]}},
+    "engine": {**SIM["engine"], "env": {"IN_THE_FILE": PLANTED["environment"]}},
     "scheduler": {**SIM["scheduler"], "env": {"TOO": PLANTED["picker"]}},
 }
 FILE: dict[str, t.Any] = {

@@ -52,7 +52,7 @@ def _distribution(results: Facts, rate: float) -> str:
     title = f"Time to first token at {rate:g} requests/s"
     across, up = svg.Axis("milliseconds", log=True), svg.Axis("share of requests", low=0.0, high=1.0)
     chart = svg.line_chart(title, series, across, up, dots=False, steps=True)
-    return html.figure(title, "Of the requests that succeeded, the share that had their first token by then. Further left is better.", chart)
+    return html.figure(title, "The share of the successful requests that had their first token by this time. Further left is better.", chart)
 
 
 def _hits(results: Facts) -> list[str]:

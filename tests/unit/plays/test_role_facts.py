@@ -84,8 +84,8 @@ def test_a_plan_and_a_state_passed_by_another_role_are_used(facts):
 
 
 @pytest.mark.rest
-def test_variables_in_place_of_those_of_the_host(facts):
-    """They also replace extra variables, as which AWX passes the user's file, and a given plan."""
+def test_given_variables_replace_those_of_the_host(facts):
+    """Given variables also replace a given plan, and extra variables, in which AWX passes the user's file."""
     given, laid = ("-e", '{"llm_d_namespace": "extra", "llm_d_release": "router-0.9"}'), {"llm_d_namespace": "laid"}
     plan = facts({"role": "x", "variables": laid}, *given, x_plan="{{ lookup('llm_d.inference.plan') }}")[1]["plan"]
     assert (plan["namespace"], plan["release"]["name"]) == ("laid", "router-0.9")

@@ -14,7 +14,7 @@ import yaml
 SERVICE = {"name": "sim", "model": {"served_name": "acme/tiny"}, "engine": {"type": "simulator"}, "scheduler": {"preset": "queue"}}
 
 
-def test_the_playbook_ends_with_it(root):
+def test_the_playbook_ends_with_the_summary(root):
     *_others, last = yaml.safe_load((root / "playbooks/scorers.yml").read_text(encoding="utf-8"))[0]["roles"]
     assert last == {"role": "llm_d.inference.gaie_scheduler", "gaie_scheduler_state": "summary"}
 
@@ -33,7 +33,7 @@ def test_the_playbook_ends_with_it(root):
     ],
 )
 def test_the_summary(tmp_path, options, state, expected):
-    """It connects to no cluster: it uses results that were registered before."""
+    """The summary needs no cluster: it uses results that earlier tasks registered."""
     registered = {
         "__gaie_scheduler_before": {"definitions": []},
         "__gaie_scheduler_proof": {"schedulers": [{"name": "sim-epp-solo", "pods": [{"pod": "sim-epp-solo-x", "by": "log"}]}]},

@@ -60,15 +60,15 @@ def user_file(suffix: str = "") -> dict:
                 "model": {"uri": "hf://org/model"},
                 "engine": {
                     "startup_timeout": 10,
-                    "env": {"SEEN": value["llm_d_model_services[].engine.env"], "SAME": "planted-twice"},
+                    "env": {"IN_THE_FILE": value["llm_d_model_services[].engine.env"], "SAME": "planted-twice"},
                     "args": [f"--hf-token=planted-in-an-argument{suffix}", "--hf_token", f"planted-behind-one{suffix}"],
                 },
-                "prefill": {"engine": {"env": {"SEEN_AT_FIRST": value["llm_d_model_services[].prefill.engine.env"]}}},
+                "prefill": {"engine": {"env": {"IN_PREFILL": value["llm_d_model_services[].prefill.engine.env"]}}},
                 "container": {"env": [{"name": "ADDED", "value": f"planted-in-the-container{suffix}"}]},
                 "pod": {"containers": [{"name": "side", "image": "example.com/side:1", "env": [{"name": "A", "value": f"planted-in-a-sidecar{suffix}"}]}]},
                 "scheduler": {
                     "preset": "disaggregated",
-                    "env": {"SEEN_TOO": value["llm_d_model_services[].scheduler.env"]},
+                    "env": {"IN_THE_PICKER": value["llm_d_model_services[].scheduler.env"]},
                     "args": [f"--their-token=planted-in-the-picker{suffix}"],
                 },
             },
@@ -193,7 +193,7 @@ def test_no_secret_is_in_any_output(play, refuses):
         assert "- Deployment llm-d/a-epp-tls: Invalid value" in output and "(hidden)" in output
         return
     assert PLANTED["llm_d_model_services[].engine.env"] in json.dumps(api.kept), "the values were sent"
-    assert any("CrashLoopBackOff" in text for text in files.values()) and any("SEEN" in text for text in files.values()), "evidence was written"
-    for name in ("SEEN", "SEEN_TOO"):
+    assert any("CrashLoopBackOff" in text for text in files.values()) and any("IN_THE_FILE" in text for text in files.values()), "evidence was written"
+    for name in ("IN_THE_FILE", "IN_THE_PICKER"):
         pattern = rf"^- +- value: \(hidden\)\n\+ +- value: \(hidden, another value\)\n +name: {name}$"
         assert re.search(pattern, output, re.MULTILINE), f"the diff shows that {name} changes"

@@ -103,7 +103,7 @@ def _part_problems(service: Facts, path: str) -> list[Problem]:
         title, others = ENGINES[service["engine"]["type"]].title, engines_with(unknown[0])
         return [Problem(f"{path}.accelerator.{unknown[0]}", settings[unknown[0]], f"is no option of {title}.", f"Take it out, or write type: {others}.")]
     if settings["nodes"] > 1:
-        why = "is for servers of one node; across_nodes says how those of several use their accelerators."
+        why = "is for servers of one node; across_nodes sets it for servers of several nodes."
         return [Problem(place, value, why, f"Take it out, and write across_nodes: {'pipeline' if options[0] == 'pipeline' else 'expert'}.")]
     if written := sorted(flags_of(service["engine"]["args"]).keys() & _FLAGS_OF_A_NODE):
         return [Problem(place, value, f"is also set by --{written[0]} in engine.args.", "Write one of them.")]
@@ -120,7 +120,7 @@ def scheduler_problems(service: Facts, path: str, required: Facts) -> list[Probl
     """Schedulers that need KV events, or prefill and decode servers: both work only with servers of one pod."""
     if service["accelerator"]["nodes"] == 1 or not (required["roles"] or any(required["vllm"].values())):
         return []
-    why = "asks the servers for KV events or for transfers between prefill and decode, which those of several nodes do not give."
+    why = "requires KV events, or transfers between prefill and decode, which servers of several nodes do not support."
     return [Problem(f"{path}.scheduler", service["scheduler"]["preset"], why, "Write preset: prefix_aware, or nodes: 1 under accelerator.")]
 
 

@@ -21,11 +21,11 @@ from .weights import model_uri
 
 LAST_PORT = 65535
 SIDE_CHANNEL = "VLLM_NIXL_SIDE_CHANNEL_PORT"
-_EVENTS = "by it a server names itself in its KV events; the scheduler would take them for those of another."
+_EVENTS = "is the address of a server in its KV events: with another value, the scheduler would attribute them to another server."
 _OURS_ALONE = {
     "POD_IP": _EVENTS,
     "SERVER_IP": _EVENTS,
-    "VLLM_NIXL_SIDE_CHANNEL_HOST": "decode servers fetch KV caches from this address, and each prefill server has its own.",
+    "VLLM_NIXL_SIDE_CHANNEL_HOST": "is the address from which decode servers fetch KV caches, which differs between prefill servers.",
 }
 
 
@@ -124,8 +124,8 @@ def _events(service: Facts, path: str, required: Facts) -> list[Problem]:
             Problem(
                 f"{path}.scheduler.replicas",
                 replicas,
-                "each server that dials sends its KV events to one endpoint picker only; the others would score it 0.",
-                "Write replicas: 1, or kv_events: discover where the servers can be dialled (vLLM).",
+                "must be 1: a server sends its KV events to one endpoint picker, and the others would score it 0.",
+                "Write replicas: 1, or kv_events: discover, with which endpoint pickers connect to the servers (vLLM).",
             )
         )
     if service["engine"]["type"] == "simulator" and [sidecar for sidecar in required["sidecars"] if sidecar["kind"] == "render"]:

@@ -121,5 +121,5 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-// v0.7.1, which the scheduler asks for, cannot be had; v0.8.1 has the same interface.
+// No proxy has v0.7.1, which the scheduler requires; v0.8.1 has the same interface.
 replace github.com/llm-d/llm-d-kv-cache => github.com/llm-d/llm-d-kv-cache v0.8.1

@@ -130,7 +130,7 @@ TABLE: list[tuple[str, dict[str, t.Any], str, str]] = [
         "a server under another name",
         sim(engine={"type": "simulator", "env": {"POD_IP": "10.0.0.1"}}, scheduler=PRECISE),
         f"{S0}.engine.env.POD_IP",
-        "by it a server names itself in its KV events",
+        "is the address of a server in its KV events",
     ),
     (
         "tensor parallel over fewer accelerators",
@@ -161,7 +161,7 @@ TABLE: list[tuple[str, dict[str, t.Any], str, str]] = [
         "events for one of two pickers",
         sim(scheduler={**PRECISE, "replicas": 2}),
         f"{S0}.scheduler.replicas",
-        "sends its KV events to one endpoint picker only",
+        "sends its KV events to one endpoint picker",
     ),
     (
         "leader election",

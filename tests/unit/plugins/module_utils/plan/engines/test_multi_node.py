@@ -124,7 +124,7 @@ def test_a_users_own_environment_wins() -> None:
         (big(engine={"args": ["--seed=1", "-tp", "4"]}), "engine.args[1]", "--tensor-parallel-size follows from the rest of the plan"),
         (big(engine={"args": ["--data-parallel-size=2"]}), "engine.args[0]", "follows from the rest of the plan"),
         (big(engine={"args": ["--model=other"]}), "engine.args[0]", "follows from the rest of the plan"),
-        (big(scheduler={"preset": "precise_prefix"}), "scheduler", "asks the servers for KV events"),
+        (big(scheduler={"preset": "precise_prefix"}), "scheduler", "requires KV events"),
         (big(scheduler={"preset": "disaggregated"}), "scheduler", "transfers between prefill and decode"),
         (
             big(replicas=1, model={"uri": "pvc://models/big"}, storage={"access_mode": "ReadWriteOnce"}),

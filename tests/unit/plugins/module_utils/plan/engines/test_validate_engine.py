@@ -337,7 +337,7 @@ REFUSED: list[tuple[str, str, Facts, Facts, str, str]] = [
         {"env": {"VLLM_NIXL_SIDE_CHANNEL_HOST": "127.0.0.1"}},
         ROLES,
         "engine.env.VLLM_NIXL_SIDE_CHANNEL_HOST",
-        "each prefill server has its own",
+        "which differs between prefill servers",
     ),
     ("context", "vllm", {"args": ["-pcp=2"]}, {}, "engine.args[0]", "--prefill-context-parallel-size=2 needs 2 accelerators"),
     ("context of TensorRT-LLM", "trtllm", {"args": ["--cp_size=2"]}, {}, "engine.args[0]", "needs 2 accelerators"),

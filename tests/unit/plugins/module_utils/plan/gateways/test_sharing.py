@@ -40,7 +40,7 @@ def many(provider: str = "envoy_gateway", headers: int = 0, variants: int = 1) -
 
 
 def routes(planned: Facts) -> dict[str, Facts]:
-    """By name, without the provider at its end."""
+    """The HTTPRoutes by name, without the suffix of the provider."""
     return {item["metadata"]["name"].removesuffix(planned["gateway"]["routes_suffix"]): item for item in objects(planned) if item["kind"] == "HTTPRoute"}
 
 
