@@ -32,11 +32,10 @@ options:
 """
 
 EXAMPLES = r"""
-- name: Deploy the answers to a survey
-  ansible.builtin.import_playbook: llm_d.inference.site
-  vars:
-    llm_d_model_services: >-
-      {{ hostvars[inventory_hostname].llm_d_model_services | default([])
+- name: Show the model services with the answers to a survey
+  ansible.builtin.debug:
+    msg: >-
+      {{ llm_d_model_services | default([])
          | llm_d.inference.answered({'[' ~ survey_service ~ '].model.uri': survey_model | default('')}) }}
 """
 
