@@ -146,7 +146,7 @@ class ActionModule(InProcess):
         return [item for item in namespaces if item["metadata"]["name"] not in kept]
 
     def _existing(self, references: list[Facts], skip_forbidden: bool, task_vars: Facts | None) -> list[Facts]:
-        """Those of the objects that exist, each with kind, name and labels."""
+        """The objects among the references that exist, each with kind, name and labels."""
         args = {name: value for name, value in self._task.args.items() if name not in OPTIONS}
         args.update(skip_forbidden=skip_forbidden, resources=references)
         answer = self._execute_module(module_name=CONTACT, module_args=args, task_vars=task_vars)

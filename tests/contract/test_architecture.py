@@ -178,7 +178,7 @@ def test_programs_are_started_in_one_place():
 
 
 def test_no_base_name_twice_in_a_package():
-    """So that `from .gateway import` is unambiguous; packages within a package count as part of it."""
+    """A relative import such as `from .gateway import` is unambiguous. Packages within a package count as part of it."""
     names = collections.Counter((package_of(path), path.stem) for path in modules())
     assert [key for key, count in names.items() if count > 1] == []
 

@@ -151,7 +151,7 @@ def others_of(value: t.Any, path: tuple[str, ...] = ()) -> t.Iterator[tuple[tupl
 @pytest.mark.rest
 @pytest.mark.parametrize("name", CHARTS)
 def test_no_accepted_value_of_a_chart_displaces_what_the_plan_relies_on(name: str) -> None:
-    """Of all values that the real chart has."""
+    """Each value of the real chart is set to another value, and the chart is rendered."""
     chart = requested(name, plan(file_of(name)))["chart"]
     defaults = yaml.safe_load((Path(chart["ref"]) / "values.yaml").read_text(encoding="utf-8"))
     names = dict.fromkeys(("nameOverride", "fullnameOverride", "namespaceOverride"), "")

@@ -79,6 +79,19 @@ def test_python_names_contain_no_meaningless_words() -> None:
     assert not violations, "\n".join(violations)
 
 
+def test_docstrings_begin_with_their_noun_or_verb() -> None:
+    """A beginning such as "Of 10 values" leaves the reader to guess what of them."""
+    fragment = re.compile(r"(Of|That of|Those of|So that|Nor) ")
+    violations = [
+        f"{path.relative_to(ROOT)}:{node.body[0].lineno}: {text[:60]}"
+        for path in files()
+        if path.suffix == ".py"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module) and (text := ast.get_docstring(node) or "") and fragment.match(text)
+    ]
+    assert not violations, "\n".join(violations)
+
+
 def test_a_cited_page_can_be_opened() -> None:
     """Pages that text names are in the repository. Whole URLs are not checked."""
     pages = {path.name for path in [*files(), GLOSSARY] if path.suffix == ".md"}

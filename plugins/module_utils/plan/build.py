@@ -81,7 +81,7 @@ def plan(variables: t.Mapping[str, t.Any]) -> Facts:
 
 
 def completed(variables: t.Mapping[str, t.Any]) -> Facts:
-    """Those of `variables` whose names begin with llm_d_, with all defaults. Raises Mistakes with every problem."""
+    """The `variables` whose names begin with llm_d_, with all defaults. Raises Mistakes with every problem."""
     user, mistakes = _complete(variables)
     if mistakes:
         raise Mistakes(mistakes)

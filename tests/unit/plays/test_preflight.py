@@ -131,7 +131,7 @@ def test_missing_permissions_end_the_play_with_findings_and_facts_are_kept(prefl
 
 @pytest.mark.rest
 def test_facts_that_cannot_be_written_are_no_failure(preflight, tmp_path, monkeypatch):
-    """Nor in the folder of temporary files, whose name is short since Ansible has a socket in it."""
+    """The folder of temporary files cannot be written either. Its name is short, since Ansible has a socket in it."""
     (tmp_path / "artifacts").write_text("a file", encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / f"{BASE}{os.getuid()}").write_text("a file", encoding="utf-8")

@@ -136,7 +136,7 @@ def test_a_move_away_leaves_the_old_controller_to_others(teardown, api):
 
 
 def test_a_provider_change_does_not_remove_a_gateway_that_others_use(teardown, api, monkeypatch):
-    """Nor one in another namespace whose objects have the file's label."""
+    """A Gateway in another namespace whose objects have the file's label stays as well."""
     monkeypatch.setitem(KINDS, ROOT, [*KINDS[ROOT], ("httproutes", "HTTPRoute", True)])
     gateway, route = f"{ROOT}/namespaces/edge/gateways/llm-d-gateway", f"{ROOT}/namespaces/shop/httproutes/search"
     api.kept |= {

@@ -168,7 +168,7 @@ def test_objects_that_do_not_belong_to_the_instance_are_not_pruned(run: t.Any, s
 
 
 def test_the_two_scopes_do_not_prune_each_others_objects(run: t.Any, stack: ApiServer) -> None:
-    """That of scope prerequisites, in the same namespace and with the same labels; nor does it prune what the other account has deployed."""
+    """The records of both scopes are in one namespace and have the same labels. Neither scope prunes what the other account deployed."""
     run(file_of(SIM, CHAT, **KEY), False)
     before = objects(stack)
     assert run(file_of(llm_d_scope="prerequisites"))["surplus"] == []

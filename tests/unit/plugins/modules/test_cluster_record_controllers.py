@@ -342,7 +342,7 @@ def test_a_file_without_a_record_has_no_controller_that_another_record_has(look)
 
 
 def test_a_gateway_class_in_another_record_stays(look):
-    """Of a controller that neither of them has installed."""
+    """Neither record has installed the controller of the class."""
     look.lists[CLASSES][0]["metadata"]["labels"] = {**OURS, MEMBER: "applyset-b-v1"}
     needed = {"needed": ["envoy-gateway-system"]}
     assert classes(look(ENVOY, **needed)) == ["envoy-gateway"], "that record is gone"
@@ -411,7 +411,7 @@ def test_shared_objects_stay_while_a_service_missing_from_the_file_stays(look):
 
 
 def test_a_run_for_some_services_prunes_only_their_objects(look):
-    """Of a file that has them."""
+    """The file still has both services."""
     look.kinds["/api/v1"] = [{"name": "configmaps", "kind": "ConfigMap", "namespaced": True}]
     look.shared = [{"metadata": {"namespace": "a", "name": name, "labels": {**OURS, "s": name}}} for name in ("chat", "sim")]
     for everything in (False, True):

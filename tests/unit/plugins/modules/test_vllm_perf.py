@@ -81,7 +81,7 @@ def test_a_closed_loop_keeps_so_many_in_flight(call):
 
 
 def test_keys_in_headers_are_in_no_output(call, tmp_path):
-    """Nor is a number or a word of the result masked because a header without a credential has it, too."""
+    """Numbers and words of the result that a header without a credential also contains are not masked."""
     plain = {"x-priority": "1", "x-tenant": "7", "x-team": "tiny", "x-trace": "the-number-of-a-trace"}
     headers = {"Authorization": "Bearer planted-key", "X-Api-Key": "planted", "Cookie": "theme=dark; session=planted-session", **plain}
 

@@ -98,7 +98,7 @@ def test_the_package_refuses_what_is_no_report(call, tmp_path):
 
 
 def test_the_documentation_names_what_is_returned(call, tmp_path):
-    """Of a real result with a baseline: all of it is described, and the samples have its keys."""
+    """RETURN describes every field of a real result with a baseline, and its samples have the same keys."""
     documented = yaml.safe_load(vllm_perf.RETURN)
     options = {"stages": [{"concurrency": 2, "requests": 40}], "slo": {"error_rate_max": 0}}
     measured(call, tmp_path, **options)

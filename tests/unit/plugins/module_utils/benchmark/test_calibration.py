@@ -49,7 +49,7 @@ def test_two_requests_by_hand() -> None:
 
 
 def test_a_request_without_a_place_waits_for_the_end_of_another() -> None:
-    """Of 10 ms and 1 ms a prompt token, 10 ms between tokens, one place; times in milliseconds.
+    """A server with one place: 10 ms overhead, 1 ms a prompt token, 10 ms between tokens; times in milliseconds.
 
     The first is sent at 0 and ends at 20 + 10. The second, sent at 5, begins then: its first token comes at 30 + 20. The third, sent at 6, waits for that.
     """
@@ -70,7 +70,7 @@ def test_the_fit_separates_waiting_at_a_limit_from_slowdown_under_load() -> None
 
 
 def test_three_requests_by_hand() -> None:
-    """Of 1 ms a prompt token and 10 ms a token of the answer, half as much again for each further request; times below in milliseconds.
+    """A server with 1 ms a prompt token and 10 ms a token of the answer, and 50 % more for each further request; times below in milliseconds.
 
     The first has its first token at 20. The second is sent at 15, so it waits 30 * 1.5 until 60; then only the first's second token, due at 35 since it was
     made when two were in flight, has come, and the first has ended. Alone again, the second takes 10 for each of two further tokens. The third comes last.
@@ -153,7 +153,7 @@ def test_overhead_and_time_per_token_are_medians() -> None:
 
 
 def test_pairs_of_different_lengths_must_be_enough() -> None:
-    """Of 6 and 4 requests of two lengths 24 pairs differ, of 6 and 3 only 18."""
+    """6 and 4 requests of two lengths make 24 pairs of different lengths; 6 and 3 make only 18."""
     requests = [Request(0.0, 1, 2, 10.0, 5.0)] * 6 + [Request(0.0, 2, 2, 11.0, 5.0)] * 4
     assert calibration.fit(requests, []).per_token == 1.0
     exactly = [Request(0.0, 1, 2, 10.0, 5.0)] * 5 + [Request(0.0, 2, 2, 11.0, 5.0)] * 4

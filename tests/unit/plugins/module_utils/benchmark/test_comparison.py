@@ -659,7 +659,7 @@ def test_a_ratio_is_rounded_and_missing_for_a_latency_of_zero(base, mine, ratio)
 
 @pytest.mark.parametrize(("failed", "p50", "p90"), [(0, 50.5, 90.1), (9, 55.0, 98.2), (11, 56.0, 100), (12, 56.5, None), (99, 100, None), (101, None, None)])
 def test_requests_that_failed_are_the_slowest(failed, p50, p90):
-    """Of 100 answers that took 1 to 100 ms."""
+    """100 answers took 1 to 100 ms."""
     summary = comparison_run.summary([float(number) for number in range(1, 101)], failed)
     assert (summary["p50"], summary["p90"], summary["n"], summary["mean"]) == (p50, p90, 100, 50.5)
 

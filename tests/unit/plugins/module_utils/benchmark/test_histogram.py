@@ -65,7 +65,7 @@ def test_the_deviation_of_a_sample():
 
 
 def test_an_interval_by_hand():
-    """Of 10 values, the median lies below the second with a probability of 11 / 1024, below the third with 56 / 1024."""
+    """The median of 10 values lies below the second with a probability of 11 / 1024, below the third with 56 / 1024."""
     made = filled(*(10.0 * number for number in range(1, 11)))
     assert made.interval(50) == pytest.approx((20, 90), rel=NEAR)
     assert filled(*(float(number) for number in range(1, 7))).interval(50) == pytest.approx((1, 6), rel=NEAR)  # 1 / 64 on either side
@@ -97,6 +97,6 @@ def test_shares_of_values_by_hand(values, points, shares):
 
 
 def test_shares_of_more_values_than_points():
-    """Of 201 values each second one."""
+    """The distribution of 201 values has every second one."""
     many = filled(*(float(number) for number in range(1, 202))).cdf()
     assert len(many) == 101 and many[50] == [pytest.approx(101, rel=NEAR), 0.50249] and many[99] == [pytest.approx(199, rel=NEAR), 0.99005]

@@ -17,7 +17,7 @@ def ended(end, due=0.0, tokens=10, error=None):
 
 
 def series(*requests):
-    """Of (record, seconds to its first token)."""
+    """The series of requests, each (record, seconds to its first token)."""
     made = Series()
     for each, ttft in requests:
         each.first = None if ttft is None else each.planned + ttft
@@ -49,7 +49,7 @@ def test_slices_of_two_seconds():
 
 
 def test_percentiles_of_a_slice():
-    """Of ten requests the fifth and the ninth."""
+    """The p50 and the p90 of ten requests are those of the fifth and the ninth."""
     assert series(*((ended(0.9), 0.01 * number) for number in range(1, 11))).rows() == [row(0.0, 10.0, 100.0, 0, 50, 90)]
 
 

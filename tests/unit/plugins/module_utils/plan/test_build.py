@@ -284,7 +284,7 @@ def test_a_path_is_cut_off_before_the_server_but_the_root_is_not() -> None:
 
 
 def test_the_definitions_that_every_stack_needs_are_installed() -> None:
-    """Those of the Gateway API and of the inference extension, from upstream, also where no route leads to a pool."""
+    """The CRDs of the Gateway API and of the inference extension, from upstream, also for a provider whose routes lead to no pool."""
     for gateway in ({}, {"provider": "istio"}):
         crds = plan(user(SIMULATOR, llm_d_gateway=gateway))["prerequisites"]["crds"]
         probes = {item["name"]: item["probe"] for item in crds if item["sources"]}

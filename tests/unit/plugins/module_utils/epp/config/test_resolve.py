@@ -115,7 +115,7 @@ def test_other_filters_are_placed_after_the_filter_of_the_preset() -> None:
 
 @pytest.mark.parametrize("scheduler", [{"preset": "balanced"}, {"preset": "queue"}, {"scorers": {"prefix": 1}}, {}])
 def test_the_speed_of_the_servers_may_stand_beside_any_preset(scheduler: Facts) -> None:
-    """So that presets can be compared with one file."""
+    """Presets can be compared with one file."""
     assert made({**scheduler, **SPEED}).text == made(scheduler).text
 
 

@@ -135,7 +135,7 @@ def test_a_type_newer_than_the_release_line_gets_its_older_name_as_the_fix(line:
 
 
 def test_a_document_of_flow_control_alone_is_right() -> None:
-    """Of a batch gateway: GIE 1.5 fills in a profile and max-score-picker; a detector is a filter as well."""
+    """The document of a batch gateway: GIE 1.5 adds a profile and max-score-picker; a detector is a filter as well."""
     made = {
         **document(GIE15, {"type": "utilization-detector", "parameters": {"queueDepthThreshold": 2, "kvCacheUtilThreshold": 0.9}}, gates=["flowControl"]),
         "saturationDetector": {"pluginRef": "utilization-detector"},
