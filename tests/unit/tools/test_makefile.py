@@ -18,6 +18,14 @@ def test_help_lists_every_target(root: Path) -> None:
     assert len(targets) > 10 and {name for name, _what in listed} == targets and len(listed) == len(targets), output
 
 
+def test_commands_in_documents_are_targets(root: Path) -> None:
+    """In code: a command at the beginning of a line of a block, or between backquotes."""
+    pages = [*(root / "docs").glob("*.md"), *(root / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md"))]
+    targets = re.findall(r"^([a-z-]+):", (root / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    written = {name for page in pages for name in re.findall(r"(?:`|^)make ([a-z-]+)", page.read_text(encoding="utf-8"), re.MULTILINE)}
+    assert {"site", "test", "nightly", "docs"} <= written <= set(targets)
+
+
 @pytest.mark.rest
 def test_an_environment_of_an_older_python_is_made_anew(root: Path, tmp_path: Path) -> None:
     shutil.copy(root / "Makefile", tmp_path)
