@@ -139,7 +139,7 @@ class Guide:
         assert call(self.api, "POST", "/api/v2/credentials/", body)[0] == 201
 
     def outputs(self) -> str:
-        """What AWX keeps of all jobs."""
+        """The values and outputs of all jobs, as AWX keeps them."""
         return json.dumps([[job.values, job.hidden.get("output")] for job in self.rows("jobs")], default=str)
 
     def ended(self) -> str:

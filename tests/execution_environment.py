@@ -53,7 +53,7 @@ def installed(folder: Path) -> Path:
 
 
 def with_others(folder: Path) -> Path:
-    """The same with kubernetes.core, on which it depends."""
+    """A folder with the installed collection and with kubernetes.core, on which it depends."""
     collections = installed(folder)
     (collections / "ansible_collections/kubernetes").symlink_to(kubernetes())
     return collections

@@ -92,7 +92,7 @@ class Stack:
         return sum(count for (point, _name), count in observed.plugin_runs(page, SERIES).items() if point == "Picker")
 
     def obeyed(self, service: str) -> None:
-        """Wait until the gateway asks the present endpoint picker: for a moment after a switch it still asks the one before."""
+        """Wait until the gateway calls the present endpoint picker: for a moment after a switch it still calls the previous one."""
         address = self.picker(service)
 
         def picked() -> bool:

@@ -1,6 +1,6 @@
 """The real definitions (CRDs) of the providers, from their Go modules, and the problems of an object by their schemas.
 
-CRDs that are in no Go module are written by hand in `written_down/` from the reference, which they say.
+CRDs that are in no Go module are written by hand in `written_down/` from the reference, which they name.
 """
 
 from __future__ import annotations

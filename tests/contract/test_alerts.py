@@ -118,7 +118,7 @@ def test_grafanas_sidecar_finds_its_dashboard() -> None:
 
 @pytest.mark.parametrize(("name", "line"), [(name, line) for name in SERVICES for line in RELEASES if (name, line) != ("prefill and decode", "gie-1.5")])
 def test_a_dashboard_has_the_panels_that_matter(name: str, line: str) -> None:
-    """For every engine and release line, without the panels of metrics that the engine does not export."""
+    """Every engine and release line has all panels, except those of metrics that the engine does not export."""
     grafana, perses = (item for item in made(SERVICES[name], line) if item["kind"] != "PrometheusRule")
     titles = {panel["title"] for panel in yaml.safe_load(*grafana["data"].values())["panels"]}
     assert PANELS - titles == LACKING.get(name, set())

@@ -29,5 +29,5 @@ def test_awx_recognizes_no_vars_file_as_a_playbook(path: Path) -> None:
 
 @pytest.mark.parametrize("folder", sorted(path for path in (ROOT / "inventories").iterdir() if path.is_dir()), ids=lambda path: path.name)
 def test_every_inventory_is_offered(folder: Path) -> None:
-    """By its name: `hosts`, without an extension."""
+    """AWX recognizes the file of an inventory by its name: `hosts`, without an extension."""
     assert (folder / "hosts").is_file()

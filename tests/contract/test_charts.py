@@ -124,7 +124,7 @@ def test_values_of_the_user_reach_the_controller(name: str, values: Facts) -> No
 
 
 def controllers(objects: t.Iterable[Facts]) -> list[t.Any]:
-    """What the plan relies on: where the Deployments are and from where their images come, and for which classes Envoy Gateway is."""
+    """The values that the plan relies on: the places and images of the Deployments, and the controller name and provider type of Envoy Gateway."""
     settled: list[t.Any] = []
     for item in objects:
         if item["kind"] == "Deployment":
@@ -184,7 +184,7 @@ def test_the_chart_creates_the_awaited_controller_with_the_mirrored_image(name: 
 
 
 def test_envoy_gateway_gets_its_extensions_address_and_may_read_pools() -> None:
-    """With the two real charts: the address is that of the Service of the other chart, and its role is bound to Envoy Gateway's account."""
+    """The real charts agree: Envoy Gateway gets the address of the extension's Service, and its account the extension's ClusterRole."""
     planned = plan(file_of(EXTENSION, llm_d_charts={EXTENSION: folder(EXTENSION), "envoy_gateway": folder("envoy_gateway")}))
     extension, main = (made_by(chart) for chart in planned["gateway"]["charts"])
     text = next(item["data"]["envoy-gateway.yaml"] for item in main if item["kind"] == "ConfigMap" and "envoy-gateway.yaml" in item.get("data", {}))
@@ -246,7 +246,7 @@ def test_the_preflight_checks_the_permissions_for_the_objects_of_the_chart(name:
 
 
 def test_istio_leaves_out_each_of_its_definitions() -> None:
-    """The chart writes those that are not excluded by name: Helm would own a missing one."""
+    """The chart renders each CRD that is not excluded by its name: Helm would own a CRD that is missing in the list."""
     planned = plan({"llm_d_charts": {"istio": "/c", "istio_base": "/c"}, "llm_d_gateway": {"provider": "istio"}})
     groups = ("networking", "security", "telemetry", "extensions")
     module, patterns = others.MODULES["networking.istio.io"]
@@ -258,7 +258,7 @@ def test_istio_leaves_out_each_of_its_definitions() -> None:
 
 @pytest.mark.parametrize("name", CHARTS)
 def test_objects_that_chart_hooks_leave_behind_are_declared(name: str) -> None:
-    """All their objects, except a Job that is deleted after it has ended."""
+    """The plan declares all objects of hooks, except a Job that is deleted after it has ended."""
     planned, objects = rendered(name)
     hooks = [item for item in objects if "helm.sh/hook" in item["metadata"].get("annotations", {})]
     left = [item for item in hooks if item.get("spec", {}).get("ttlSecondsAfterFinished") is None]

@@ -154,7 +154,7 @@ def test_a_survey_can_be_answered_with_what_it_requires(made: Configured) -> Non
 
 
 def test_the_approval_text_shows_the_verdict_and_the_changes(made: Configured, tmp_path: Path) -> None:
-    """For a cluster without a stack."""
+    """The cluster has no stack yet."""
     services = [{"name": "sim", "model": {"served_name": "acme/sim"}, "engine": {"type": "simulator"}}]
     cluster = KeepingApi(ready=True)
     cluster.kept.update(PREPARED)

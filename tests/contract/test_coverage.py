@@ -55,7 +55,7 @@ BREAKS = [(row["id"], change) for row in ROWS for change in row.get("broken_by",
 
 @pytest.mark.parametrize(("row", "change"), BREAKS, ids=[f"{row} {index}" for index, (row, _change) in enumerate(BREAKS)])
 def test_the_text_that_a_break_replaces_occurs_once_in_its_file(row: str, change: dict[str, str]) -> None:
-    """tests/run-breaks makes it, and the row's tests have to notice it."""
+    """tests/run-breaks makes each break, which has to fail the tests of its row."""
     assert set(change) == {"file", "from", "to"} and change["from"] != change["to"], row
     assert (ROOT / change["file"]).read_text(encoding="utf-8").count(change["from"]) == 1, f"{row}: {change['file']} does not contain it exactly once"
 

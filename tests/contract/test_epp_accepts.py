@@ -108,7 +108,7 @@ def test_the_endpoint_picker_accepts_every_preset(line: str, preset: str) -> Non
 
 
 def test_precise_prefix_only_misses_its_tokenizer() -> None:
-    """It connects to the tokenizer sidecar when it is created: nothing else is missing, and the rest of the document is valid."""
+    """The scorer connects to the tokenizer sidecar when it is created: only the sidecar is missing, and the document is valid."""
     loaded, error = verdict(text_of("precise_prefix", "scheduler-0.7").replace("/tmp/tokenizer/", "/nonexistent/"), "scheduler-0.7")
     assert not loaded and "InitializeTokenizer" in error and "no such file" in error
     document = yaml.safe_load(text_of("precise_prefix", "scheduler-0.7").replace("precise-prefix-cache-scorer", "prefix-cache-scorer"))
@@ -369,7 +369,7 @@ IDLE: dict[str, tuple[Document, str]] = {
 
 @pytest.mark.parametrize(("document", "words"), IDLE.values(), ids=IDLE.keys())
 def test_settings_that_the_endpoint_picker_does_not_need_are_noted(document: Document, words: str) -> None:
-    """Upstream's guides have such documents: nothing that is set is lost."""
+    """Upstream's guides have such documents. They are accepted, and a note names the settings without effect."""
     assert verdict(dump(document), "scheduler-0.7") == (True, "")
     assert check.check(document, "scheduler-0.7") == []
     assert any(words in note for note in check.notes(document, "scheduler-0.7"))

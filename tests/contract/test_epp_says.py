@@ -61,7 +61,7 @@ def test_the_log_gives_the_reason_for_a_refused_configuration(line: str, tmp_pat
 
 @pytest.mark.parametrize("line", BINARIES)
 def test_the_log_shows_that_spans_are_exported_by_otlp(line: str, tmp_path: Path) -> None:
-    """With the planned flags and variables; without the variable it would print spans to its log."""
+    """The endpoint picker gets the planned flags and variables; without OTEL_TRACES_EXPORTER it would print spans to its log."""
     service = {"name": "a", "model": {"uri": "hf://org/m"}, "scheduler": {"preset": "queue"}}
     file = {"llm_d_release": line, "llm_d_charts": {"envoy_gateway": "/c"}, "llm_d_model_services": [service]}
     picker = plan({**file, "llm_d_tracing": {"endpoint": "otel-collector.monitoring:4317"}})["services"][0]["scheduler"]

@@ -146,7 +146,7 @@ def test_the_definition_in_the_readme_installs_a_checkout_in_the_image(tmp_path:
 
 @pytest.mark.rest
 def test_ansible_navigator_runs_a_playbook_with_the_settings_of_the_checkout(tmp_path: Path) -> None:
-    """Without the image, since this host has no container engine."""
+    """ansible-navigator runs without the image, since this host has no container engine."""
     settings: dict[str, t.Any] = yaml.safe_load((ROOT / "ansible-navigator.yml").read_text(encoding="utf-8"))["ansible-navigator"]
     tag = re.findall(r"--tag (\S+)", (environment.FOLDER / "README.md").read_text(encoding="utf-8"))
     assert tag == [settings["execution-environment"]["image"]]

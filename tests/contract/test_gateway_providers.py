@@ -242,7 +242,7 @@ def validated(configuration: Facts, folder: Path) -> None:
 
 
 def test_envoy_accepts_the_patches_of_the_envoy_filters(tmp_path: Path) -> None:
-    """Inserted as Istio does: the filters before the router, the override on the route, the policy into the cluster."""
+    """They are inserted as Istio inserts them: the filters before the router, the override on the route, the policy into the cluster."""
     planned, items = case("istio by hand")
     configuration = yaml.safe_load(case("standalone")[0]["services"][0]["scheduler"]["proxy"]["config"])
     static = configuration["static_resources"]
@@ -296,7 +296,7 @@ def test_a_standalone_picker_needs_no_gateway_api(name: str, bundles: set[str]) 
 
 
 def test_proxies_that_resolve_a_name_get_the_addresses_of_the_endpoint_pickers_pods() -> None:
-    """With the single address of a Service, their connections would stay with one pod, even when another replaces it."""
+    """The Service is headless: with a single address, the proxies' connections would stay with one pod, even when another replaces it."""
     planned, items = case("envoy_ai_gateway")
     for service in planned["services"]:
         named = find(items, "InferencePool", service["name"])["spec"]["endpointPickerRef"]

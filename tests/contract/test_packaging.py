@@ -88,7 +88,7 @@ def test_the_inventory_playbook_runs_with_its_module_and_checks_the_name(install
 @pytest.mark.rest
 @pytest.mark.parametrize("name", ["site", "preflight", "teardown", "validate"])
 def test_each_installed_playbook_reports_a_misspelled_variable(installed: Path, tmp_path: Path, name: str) -> None:
-    """It reports the user's mistakes, so that every role and module was found."""
+    """The report of a mistake shows that Ansible can load every role and module."""
     assert (installed / f"ansible_collections/llm_d/inference/playbooks/{name}.yml").exists()
     done = play(installed, tmp_path, name, "simulator", "-e", '{"llm_d_gatway": 1}')
     assert done.returncode != 0 and "Did you mean 'llm_d_gateway'?" in done.stdout + done.stderr, done.stdout + done.stderr

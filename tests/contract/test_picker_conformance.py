@@ -322,7 +322,7 @@ def leave_a_probe(api: ApiServer, place: Deployed) -> None:
 
 
 def test_a_user_runs_the_playbook_against_any_endpoint_picker(api: ApiServer, tmp_path: Path) -> None:
-    """By its address, with a pool outside of the namespace of the user's file; the results are in the artifacts, and no probe Pod remains."""
+    """The user names its address, and a pool outside of the namespace of the file; the results are in the artifacts, and no probe Pod remains."""
     with deployed(api, tmp_path) as place, picker(api, "epp", place, tmp_path) as addresses:
         given = {
             "conformance_profile": "endpoint_picker",
@@ -394,7 +394,7 @@ def controlled(kind: str, name: str, version: str, uid: str) -> Facts:
 
 
 def test_the_endpoint_picker_is_scaled_to_zero_and_back_even_after_an_error(api: ApiServer, tmp_path: Path) -> None:
-    """The Deployment of its Pod, found by the owners, is scaled to 0 and back; a thread acts as the controllers."""
+    """The Deployment is determined by the owners of the Pod, and scaled to 0 and back; a thread acts as the controllers."""
     with deployed(api, tmp_path) as place:
         base, apps = f"/api/v1/namespaces/{place.namespace}", f"/apis/apps/v1/namespaces/{place.namespace}"
         port = {"port": 9002}

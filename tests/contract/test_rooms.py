@@ -100,7 +100,7 @@ def test_a_step_belongs_to_the_role_that_calls_it() -> None:
 
 @pytest.mark.parametrize("role", ROLES)
 def test_a_call_gets_the_connection_and_only_from_module_defaults(role: str) -> None:
-    """In `objects`, whose task files are called one at a time, in each file; in other roles once, around the whole role."""
+    """Each task file of `objects` sets them, since it may be called alone; main.yml of other roles sets them once for the whole role."""
     for name, module, task, around in calls(role):
         arguments = task[module] or {}
         assert not {"kubeconfig", "context"} & set(arguments), f"{role}/{name}: {task['name']}"
@@ -117,7 +117,7 @@ def test_a_call_gets_the_connection_and_only_from_module_defaults(role: str) -> 
 
 
 def test_a_role_is_entered_where_its_connection_is_set() -> None:
-    """By its main.yml, except `objects`, and the load of the benchmark, which the validation includes in its own block."""
+    """Roles are entered by their main.yml, except `objects`, and the load of the benchmark, which the validation includes in its own block."""
     sources = [*ROOT.glob("roles/*/tasks/*.yml"), *ROOT.glob("playbooks/*.yml"), *ROOT.glob("molecule/*/*.yml")]
     entered = set()
     for path in sources:

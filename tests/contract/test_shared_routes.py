@@ -110,7 +110,7 @@ WEIGHTED = ("weights", "weights apart", "weights of pools")
 @pytest.mark.filterwarnings("ignore:Unverified HTTPS")
 @pytest.mark.parametrize("name", WEIGHTED)
 def test_the_api_server_accepts_every_object_of_a_shared_route(name: str, api: dry_run.Api) -> None:
-    """With all validation rules, such as that a rule that replaces the prefix of a path has one match."""
+    """The API server applies all validation rules, such as that a rule that replaces the prefix of a path has one match."""
     _plan, items = case(name)
     assert not dry_run.refused(api, [item for item in items if item["kind"] != "Namespace"])
     route = next(item for item in items if item["kind"] == "HTTPRoute")

@@ -93,7 +93,7 @@ def test_a_mirror_replaces_only_the_registry_and_keeps_the_image_path() -> None:
 
 @pytest.mark.parametrize("provider", ["agentgateway", "envoy_gateway", "envoy_ai_gateway", "istio", "kgateway", "standalone"])
 def test_an_air_gapped_plan_needs_nothing_outside_the_mirror_and_local_files(provider: str) -> None:
-    """With a mirror, and charts and CRDs in folders."""
+    """The file sets a mirror for images, and local files for charts and CRDs."""
     folders: Facts = {name: [f"/srv/crds/{name}.yml"] for name in VARIABLES["llm_d_crd_sources"].options or {}}
     charts: Facts = {name: f"/srv/charts/{name}.tgz" for name in VARIABLES["llm_d_charts"].options or {}}
     own: Facts = {"llm_d_image_registry": "mirror.test/m", "llm_d_crd_sources": folders, "llm_d_charts": charts}

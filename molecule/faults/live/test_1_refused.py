@@ -1,4 +1,4 @@
-"""What this cluster cannot serve is refused before any change, with what, found, needed and how."""
+"""A file that this cluster cannot serve is refused before any change; the finding has its problem, place, evidence and remedy."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def whole(report: Report) -> None:
 
 @pytest.mark.parametrize("together", TOGETHER)
 def test_each_instance_is_deployed_changed_and_removed_while_the_other_serves(stack: Stack, together: str) -> None:
-    """None of 50 requests a second, streams among them, is lost."""
+    """No request is lost at 50 requests a second, some of which are streams."""
     other = TOGETHER[together]
     place = other.get("llm_d_namespace", NAMESPACE)
     (service,) = other["llm_d_model_services"]

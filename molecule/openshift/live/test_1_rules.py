@@ -31,7 +31,7 @@ def versions(api: Api) -> dict[str, str]:
 
 
 def test_the_gateway_api_was_never_written(api: Api) -> None:
-    """According to the API server's count of denials, and to the CRDs, unchanged since their seal."""
+    """The API server has counted no further denial, and the CRDs have not changed since they were sealed."""
     note = api.call("GET", "/api/v1/namespaces/openshift-ingress-operator/configmaps/sealed")["data"]
     crds = [item for item in api.items(shape.CRDS) if item["spec"]["group"] == "gateway.networking.k8s.io"]
     assert len(crds) == 5

@@ -120,7 +120,7 @@ def test_the_stack_moves_to_another_provider_and_back(artifacts: Path) -> None:
 
 
 def test_the_stack_moves_between_gateways(artifacts: Path) -> None:
-    """From Envoy Gateway to Envoy AI Gateway, whose routes refer to the pool, and back: one controller serves both, and later no longer knows pools."""
+    """It moves from Envoy Gateway to Envoy AI Gateway, whose routes refer to the pool, and back: one controller serves both, in the end without pools."""
     moved(POOLS, artifacts, plays.site(LOCAL, artifacts)[0]["endpoint"])
     moved(LOCAL, artifacts, None)
     assert gateway_objects() == ["envoy-gateway", "llm-d-gateway", "sim"]

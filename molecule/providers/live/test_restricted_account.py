@@ -189,7 +189,7 @@ def test_the_account_removes_its_stack_and_nothing_else(account: Path, folder: P
 
 
 def test_another_provider_with_the_rights_for_it(account: Path, folder: Path) -> None:
-    """Without permissions for the first provider's kinds: no play fails at kinds that the account may not read."""
+    """The account has no permissions for the first provider's kinds; no play fails at kinds that it may not read."""
     gateway = {"llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"}}
     path = listed(folder, **gateway)
     (role,) = [item for item in yaml.safe_load_all(path.read_text(encoding="utf-8")) if item["kind"] == "Role"]

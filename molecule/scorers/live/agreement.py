@@ -67,7 +67,7 @@ def measure(stack: Stack, block: dict[str, t.Any], rounds: int, seed: int = 4) -
 
 
 def ask_twice(stack: Stack, block: dict[str, t.Any], states: list[dict[str, t.Any]], settle: float) -> Agreement:
-    """Two requests in one state; the first of `states` is that of the server that has cached the prompt."""
+    """Send two requests in one state of the servers: a cached prompt and a new one. The first of `states` is that of the server with the cache."""
     servers, result = stack.servers("table"), Agreement()
     prompt = f"{uuid.uuid4()} " + "the same words again and again " * 60
     home = stack.ask("table", prompt)

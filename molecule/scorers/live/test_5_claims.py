@@ -267,7 +267,7 @@ def test_a_route_to_nowhere(tmp_path: Path) -> None:
 
 @pytest.mark.rest
 def test_claims_fail_when_requests_bypass_the_endpoint_picker(stack: Stack, tmp_path: Path) -> None:
-    """Without the policy that makes the gateway call the endpoint picker, the route's Service still answers."""
+    """The gateway has no policy to call the endpoint picker, but the Service of the route still answers."""
 
     def answers(picked: bool) -> bool:
         body = {"model": MODELS["sim"], "prompt": "who picks?", "max_tokens": 1}
@@ -323,7 +323,7 @@ def test_claims_fail_when_the_cluster_has_another_gateway_than_the_file(tmp_path
 
 @pytest.mark.rest
 def test_a_server_that_was_not_picked_answers(stack: Stack, tmp_path: Path) -> None:
-    """With a release that counts attempts per server."""
+    """The release counts attempts per server."""
     if call(f"http://127.0.0.1:5215/v2/{GIE}/tags/list")[0] != 200:
         pytest.skip("the local registry has no endpoint picker of gie-1.5")
     switched = stack.as_written(llm_d_release="gie-1.5")

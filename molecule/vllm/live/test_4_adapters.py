@@ -25,7 +25,7 @@ def _adapters(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> t.Itera
 
 
 def last_computed(address: str) -> str:
-    """The adapter that a server used last. The endpoint picker ignores series without an adapter and keeps the one before."""
+    """The adapter that a server used last. The endpoint picker ignores series without an adapter and keeps the previous adapter."""
     rows = [line.rsplit(" ", 1) for line in call(f"http://{address}:8000/metrics")[2].decode().splitlines() if line.startswith("vllm:lora_requests_info{")]
     computed = [(float(value), labels.partition('running_lora_adapters="')[2].partition('"')[0]) for labels, value in rows]
     return max([(when, name) for when, name in computed if name], default=(0.0, ""))[1]
@@ -41,7 +41,7 @@ def test_each_server_lists_the_adapters_and_requests_to_them_are_answered(adapte
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_requests_follow_their_adapter(adapters: Stack, turned: bool) -> None:
-    """Each server uses one of the two, then the other one, so that only the adapter explains the choice of the endpoint picker."""
+    """The two servers use one adapter each, and exchange them in the second case: only the adapter explains the choice of the endpoint picker."""
     names = [TWO, ONE] if turned else [ONE, TWO]
     homes = dict(zip(sorted(adapters.servers("chat")), names, strict=True))
     for pod, name in homes.items():

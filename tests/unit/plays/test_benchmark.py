@@ -140,7 +140,7 @@ def test_check_mode_sends_no_request_and_reports_mistakes(play, tmp_path):
 @pytest.mark.rest
 @pytest.mark.parametrize("given", [{}, {"api_key": "sk-of-the-gateway"}])
 def test_the_key_is_read_from_the_servers_secret_unless_the_file_has_one(play, tmp_path, given):
-    """Unless the file has a key of the gateway: then the Secret is not read."""
+    """If the file has a key of the gateway, the Secret is not read."""
     server = Server()
     with serve(server) as url, serve(ApiServer([], SECRETS)) as api:
         model = {"uri": "hf://acme/sim", "api_key": {"secret": SECRET["name"]}}
@@ -157,7 +157,7 @@ def test_the_key_is_read_from_the_servers_secret_unless_the_file_has_one(play, t
 @pytest.mark.timing
 @pytest.mark.parametrize(("key", "broken"), [(None, ""), (None, "decode-1"), ("sk-secret", "prefill-0"), ("sk-secret", "")])
 def test_quick_mode_sends_requests_to_each_model_server(play, tmp_path, key, broken):
-    """Servers of every role, through an API server, with their key if they have one.
+    """Servers of every role get requests through an API server, with their key if they have one.
 
     Nothing is sent to `url`, where nothing listens, and nothing is written.
     """

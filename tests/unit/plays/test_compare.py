@@ -172,7 +172,7 @@ def test_each_preset_receives_the_same_prompts_and_its_results_are_saved(compare
 
 
 def test_a_workload_that_exceeds_the_caches_is_warned_about(compare):
-    """By the metrics of the servers before: 2 prefixes, and one block of 16 tokens."""
+    """The workload has 2 prefixes; by the servers' metrics before the run, their caches hold one block of 16 tokens."""
     small = [{"server": "Pod llm-d/a", "metrics": {"blocks": {"value": 1}, "block_size": {"value": 16}}}]
     with serve(Stack()) as url:
         done, folder = compare(url, __compare_health={"servers": small})

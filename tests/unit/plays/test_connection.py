@@ -112,7 +112,7 @@ def test_each_role_by_itself_uses_the_users_kubeconfig_and_context(play, tmp_pat
 
 
 def test_defaults_of_the_users_play_hold_inside_a_role(play, tmp_path):
-    """For options that the user's file omits, in a role and in the role objects that it calls."""
+    """The defaults hold for options that the user's file omits, in a role and in the role objects that it calls."""
     dead = f"http://127.0.0.1:{closed_port()}"
     defaults = {"group/llm_d.inference.cluster": {"kubeconfig": kubeconfig(tmp_path / "config", current=dead)}}
     output = play([entry("prerequisites", "preflight"), entry("prerequisites", "absent")], USER, module_defaults=defaults)
@@ -130,7 +130,7 @@ def test_a_dry_run_reports_an_unreachable_api_server_in_the_error_line(play, tmp
 
 @pytest.mark.parametrize("role", ["validation", "benchmark", "calibrate", "compare"])
 def test_a_role_reports_an_unreachable_api_server_at_once(role, play, tmp_path):
-    """And nothing else is tried that would wait for it."""
+    """The role tries nothing else that would wait for the API server."""
     dead = f"http://127.0.0.1:{closed_port()}"
     output = play([entry(role, None)], {**USER, "llm_d_kubeconfig": kubeconfig(tmp_path / "config", theirs=dead)})
     assert f"the Kubernetes API server {dead}" in output and "nothing listens there; start the cluster" in output, output

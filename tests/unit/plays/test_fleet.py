@@ -81,7 +81,7 @@ def refuse(_handler: t.Any, _method: str, _path: str, _body: bytes) -> t.Any:
 
 
 def last(output: str) -> list[str]:
-    """The lines after those of Ansible."""
+    """The output after Ansible's recap, as lines."""
     return output.partition("PLAY RECAP")[2].partition("\n\n")[2].splitlines()
 
 
@@ -177,7 +177,7 @@ def test_a_second_host_in_one_namespace_is_refused_and_others_continue(fleet: Fl
 
 @pytest.mark.rest
 def test_two_hosts_with_kubeconfigs_of_one_cluster_are_in_one_place(fleet: Fleet, tmp_path: Path) -> None:
-    """Independent of the names of the files and of the users; a suffix is part of the instance, and an empty value is the default."""
+    """Names of kubeconfigs and of their users do not matter; a suffix is part of the instance, and an empty value is the default."""
     one, copy, other = (
         {"llm_d_kubeconfig": plays.kubeconfig(tmp_path / name, f"https://10.0.0.{number}:6443", name), "llm_d_namespace": "same"}
         for name, number in (("one", 1), ("copy", 1), ("other", 2))
@@ -241,7 +241,7 @@ def test_one_lock_has_the_images_of_all_clusters(fleet: Fleet) -> None:
 
 
 def test_two_local_clusters_on_one_host_are_refused(fleet: Fleet, tmp_path: Path) -> None:
-    """In check mode and with separate folders, so that nothing is touched if the test fails."""
+    """The play runs in check mode and with separate folders, so that nothing is touched if the test fails."""
     apart = {f"local_cluster_{name}": str(tmp_path / name) for name in ("cache", "home", "run")}
     fleet.inventory({name: {} for name in "ab"}, **apart)
     status, output = fleet.run("playbooks/local_cluster.yml", "--check")

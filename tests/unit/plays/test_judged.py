@@ -61,7 +61,7 @@ def test_an_inconclusive_dry_run_does_not_stop_the_play(tmp_path: Path, kind: st
 @pytest.mark.rest
 @pytest.mark.parametrize("updates", [True, pytest.param(False, marks=pytest.mark.rest)])
 def test_a_field_that_an_old_crd_lacks_is_checked_after_the_crd_update(tmp_path: Path, updates: bool) -> None:
-    """By the account that updates it: with scope namespace, that is another one."""
+    """The check waits only for an update by the same account: with scope namespace, another account updates the CRDs."""
     sources = {name: [] for name in ("gateway_api", "inference_extension")}
     given = {"llm_d_scope": "cluster", "llm_d_crd_sources": sources} if updates else {}
     status, output = prerequisites(KeepingApi(dry_runs={"HTTPRoute": (500, LACKS)}), tmp_path, **given)

@@ -92,7 +92,7 @@ def test_answers_are_over_the_inventory(job: Answer, tmp_path: Path) -> None:
 
 
 def test_a_service_is_added_beside_those_of_the_inventory(job: Answer, tmp_path: Path) -> None:
-    """And a run for it prunes no service that the inventory lacks: an earlier survey may have added it."""
+    """A run for the new service prunes no service that the inventory lacks: an earlier survey may have added it."""
     given = {"survey_engine": "simulator", "survey_model": "hf://acme/second", "survey_path": "/second"}
     done = job("deploy_model_service", instead="export", survey_service="second", **given)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -156,7 +156,7 @@ def test_a_list_is_answered_in_lines(job: Answer) -> None:
 @pytest.mark.rest
 @pytest.mark.parametrize(("answer", "status"), [("true", 2), ("false", 0), ("", 0)])
 def test_a_boolean_is_answered_in_words(job: Answer, answer: str, status: int) -> None:
-    """On a cluster with findings."""
+    """The diagnosis has findings, which fail the job only if the answer is true."""
     done = job("diagnose", survey_fail=answer, survey_requests="false")
     assert done.returncode == status and "more findings" in done.stdout, done.stdout
 

@@ -56,7 +56,7 @@ def test_no_secret_is_in_what_a_job_leaves(tmp_path: Path, playbook: str) -> Non
 
 
 def test_a_leaked_secret_is_detected_in_output_events_and_facts(tmp_path: Path) -> None:
-    """Also in a result that is not printed: AWX keeps all of each result."""
+    """A result that is not printed counts too: AWX keeps all of each result."""
     (tmp_path / "leak.yml").write_text(
         "- hosts: all\n  gather_facts: false\n  tasks:\n    - ansible.builtin.set_fact: {kept: '{{ llm_d_model_token }}', cacheable: true}\n", encoding="utf-8"
     )

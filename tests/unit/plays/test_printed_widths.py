@@ -168,7 +168,7 @@ def test_the_curl_command_of_a_verdict_can_be_pasted(tmp_path):
 
 @pytest.mark.parametrize("form", ["yaml", "json"])
 def test_the_margin_is_what_callbacks_print_around_a_line(form, tmp_path):
-    """As one text, and as a list of lines."""
+    """The message is one string (YAML only), and a list of lines."""
     lines = ["1" * text.LINE]
     tasks = [{"ansible.builtin.debug": {"msg": "\n".join(lines)}}, {"ansible.builtin.debug": {"msg": lines}}]
     (tmp_path / "play.yml").write_text(json.dumps([{"hosts": "localhost", "gather_facts": False, "tasks": tasks[form == "json" :]}]), encoding="utf-8")

@@ -67,7 +67,7 @@ def test_stale_objects_are_pruned_only_if_the_whole_file_was_applied(site, api, 
 
 
 def test_a_run_with_start_at_task_prunes_nothing(site, api):
-    """The tasks that it skips create the replacements of what would be pruned."""
+    """The skipped tasks would create the replacements of the pruned objects."""
     assert "Deployment (1)" not in site("--start-at-task", "llm_d.inference.record : Compute what to record") and OURS in api.kept
 
 

@@ -75,7 +75,7 @@ def test_plan_state_connection_definitions_and_what_is_derived(facts, tmp_path):
 
 @pytest.mark.rest
 def test_a_plan_and_a_state_passed_by_another_role_are_used(facts):
-    """As another role passes them; an empty plan counts as omitted."""
+    """The variables have the form in which another role passes them; an empty plan counts as omitted."""
     given = "{{ {'llm_d_namespace': 'other', 'llm_d_charts': {'envoy_gateway': '/c'}} | llm_d.inference.service_plan }}"
     done, result = facts({"role": "x"}, x_plan=given, x_state="verify")
     assert done.returncode == 0, done.stdout

@@ -167,7 +167,7 @@ def test_every_secret_of_the_schema_is_planted():
 
 
 def test_no_secret_of_a_stack_that_is_ready_is_in_any_output(play):
-    """Also in the output of waits that succeed."""
+    """The output includes that of waits that succeed."""
     printed, files = play(KeepingApi(ready=True), user_file(), "--diff", "-vvv")
     for place, text in {**{f"file {name}": text for name, text in files.items()}, "output": printed}.items():
         assert "planted" not in text, (place, around(text, "planted"))

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""No role changes or deletes a foreign object that has one of our names, even without the preflight. Also what an interrupted comparison has saved."""
+"""No role changes or deletes a foreign object that has one of our names, even without the preflight, or to restore an interrupted comparison."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_role_by_itself_refuses_foreign_objects(tmp_path: Path, name: str, for
 
 
 def test_the_gpu_operator_role_by_itself_refuses_a_foreign_config_map(tmp_path: Path) -> None:
-    """As with --tags gpu_operator, which skips the preflight. The namespace gpu-operator is foreign too: the role uses it and does not change it."""
+    """--tags gpu_operator skips the preflight as well. The namespace gpu-operator is foreign too: the role uses it and does not change it."""
     api, place = KeepingApi(ready=True), "/api/v1/namespaces/gpu-operator"
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "gpu-operator"}, "status": {"phase": "Active"}}
     api.kept[place], name = copy.deepcopy(namespace), f"{place}/configmaps/llm-d-device-plugin"
@@ -142,7 +142,7 @@ def test_the_saved_state_of_another_instance_is_not_restored(tmp_path: Path) -> 
 
 
 def test_a_canary_moves_no_requests_of_another_instance(tmp_path: Path) -> None:
-    """The claims of the canary cannot detect this: they would hold if another instance serves under the same names."""
+    """The claims of the canary do not detect this: they hold even if another instance serves under the same names."""
     services = [{**SERVICE, "route": {"weights": {"a": 100, "b": 0}}}, {**SERVICE, "name": "b", "route": {"headers": {"x-variant": "b"}}}]
     route = manifest("HTTPRoute", "a", {**OURS, "app.kubernetes.io/part-of": "another"}, spec={"parentRefs": [{"name": "theirs"}]})
     api, routes = KeepingApi(ready=True), "/apis/gateway.networking.k8s.io/v1/namespaces/llm-d/httproutes"
@@ -158,7 +158,7 @@ def test_a_canary_moves_no_requests_of_another_instance(tmp_path: Path) -> None:
 
 
 def test_calibration_touches_its_own_simulator_only(tmp_path: Path) -> None:
-    """Neither the service of the file nor a foreign Deployment with the simulator's name."""
+    """The service of the file and a foreign Deployment with the simulator's name stay as they are."""
     api = KeepingApi(ready=True)
     api.apply(f"{DEPLOYMENTS}/a-decode", "", deployment("a-decode", OURS))
     before = copy.deepcopy(api.kept)

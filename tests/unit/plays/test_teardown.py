@@ -114,7 +114,7 @@ def test_the_last_user_removes_the_controller_and_keeps_shared_namespaces(teardo
 
 
 def test_a_move_away_leaves_the_old_controller_to_others(teardown, api):
-    """Standalone after Envoy Gateway: its class and controller are kept while a Gateway of the class exists, and removed after that."""
+    """After a move to standalone, Envoy Gateway's class and controller are kept while a Gateway of the class exists, and removed after that."""
     foreign = f"{ROOT}/namespaces/shop/gateways/front"
     api.kept[foreign] = {"metadata": {"namespace": "shop", "name": "front"}, "spec": {"gatewayClassName": "envoy-gateway"}}
     moved = {
@@ -160,7 +160,7 @@ def test_a_provider_change_does_not_remove_a_gateway_that_others_use(teardown, a
 
 
 def test_teardown_removes_nothing_while_others_use_the_gpu_operator(teardown, api, root):
-    """The roles of playbooks/teardown.yml itself, in order; once the others are gone, the operator is removed."""
+    """The roles are those of playbooks/teardown.yml, in order; once no foreign pod uses GPUs, the operator is removed."""
     home = f"{NAMESPACES}/gpu-operator"
     foreign = f"{NAMESPACES}/training/pods/bert-0"
     requests = {"resources": {"requests": {"nvidia.com/gpu": "1"}}}
@@ -184,7 +184,7 @@ def test_teardown_removes_nothing_while_others_use_the_gpu_operator(teardown, ap
 
 
 def test_teardown_removes_nothing_while_others_use_the_gateway_or_weights(teardown, api, root, monkeypatch):
-    """The roles of playbooks/teardown.yml itself, in order; the gateway is reported first, and then the weights."""
+    """The roles are those of playbooks/teardown.yml, in order; the gateway is reported first, and then the weights."""
     monkeypatch.setitem(KINDS, ROOT, [*KINDS[ROOT], ("httproutes", "HTTPRoute", True)])
     gateway, route = f"{ROOT}/namespaces/llm-d/gateways/llm-d-gateway", f"{ROOT}/namespaces/shop/httproutes/search"
     claim, copy = f"{NAMESPACES}/llm-d/persistentvolumeclaims/llama-weights", f"{NAMESPACES}/llm-d/pods/copy"
@@ -237,7 +237,7 @@ def test_a_deployment_of_another_instance_stays_despite_an_own_name(teardown, ap
 @pytest.mark.parametrize("scrape", [True, False], ids=["scraped", "scraped before"])
 @pytest.mark.parametrize("served", [True, False], ids=["", "where nobody knows the kind"])
 def test_teardown_removes_own_pod_monitors_and_keeps_foreign_ones(teardown, api, monkeypatch, scrape, served):
-    """Also if the user's file no longer has them, and if the Prometheus operator was removed first; foreign ones are kept."""
+    """They are removed even if the user's file no longer has them, or if the Prometheus operator was removed first; foreign ones are kept."""
     api.bare()
     monitors = "/apis/monitoring.coreos.com/v1"
     room, foreign = f"{monitors}/namespaces/llm-d/podmonitors", f"{monitors}/namespaces/llm-d/podmonitors/llama-prefill"
@@ -262,7 +262,7 @@ def test_teardown_removes_own_pod_monitors_and_keeps_foreign_ones(teardown, api,
 
 @pytest.mark.parametrize("watched", [True, False], ids=["watched", "watched before"])
 def test_teardown_removes_own_alerts_and_dashboards_and_keeps_foreign_ones(teardown, api, monkeypatch, watched):
-    """Also if the user's file no longer has them; foreign ones are kept."""
+    """They are removed even if the user's file no longer has them; foreign ones are kept."""
     api.bare()
     rules, pages, maps = "/apis/monitoring.coreos.com/v1", "/apis/perses.dev/v1alpha1", "/api/v1/namespaces/llm-d/configmaps"
     monkeypatch.setitem(KINDS, rules, [("prometheusrules", "PrometheusRule", True)])
@@ -308,7 +308,7 @@ def words(output):
 
 @pytest.mark.parametrize("arguments", [["--check", "--diff"], []], ids=["checked", "removed"])
 def test_objects_that_users_added_keep_the_namespace_and_are_listed(teardown, api, root, arguments):
-    """The roles of playbooks/teardown.yml itself; in check mode the same list, and no namespace in the diff."""
+    """The roles are those of playbooks/teardown.yml; check mode shows the same list, and no namespace in the diff."""
     api.bare()
     ours = ["/apis/apps/v1/namespaces/llm-d/deployments/llama-decode", f"{NAMESPACES}/llm-d/configmaps/llama-epp"]
     everywhere = [f"{NAMESPACES}/llm-d/configmaps/kube-root-ca.crt", f"{NAMESPACES}/llm-d/serviceaccounts/default"]

@@ -115,7 +115,7 @@ def test_a_gateway_that_the_file_has_no_longer_is_refused_as_early(tmp_path, api
 
 
 def test_services_missing_in_the_file_are_shown_and_removed_too(tmp_path, api):
-    """A file that keeps them prunes none; a teardown removes all of them, with the namespace."""
+    """A deployment with `llm_d_prune: {services: false}` keeps such services; a teardown removes all of them, with the namespace."""
     chat, space = "/apis/apps/v1/namespaces/llm-d/deployments/chat-decode", f"{NAMESPACES}/llm-d"
     for given in ({}, {"llm_d_prune": {"services": False}, "llm_d_model_services": []}):
         api.kept = {
@@ -156,7 +156,7 @@ def test_tags_do_not_leave_out_the_question(tmp_path, api):
 
 
 def test_teardown_does_not_prompt_without_a_terminal(tmp_path, api):
-    """With results as JSON, in 80 columns, as in AWX."""
+    """The results are JSON in 80 columns, as in AWX."""
     given = {"cwd": plays.ROOT, "env": plays.environment(ANSIBLE_CALLBACK_RESULT_FORMAT="json"), "stdin": subprocess.DEVNULL}
     done = subprocess.run(command(tmp_path, llm_d_namespace="llm-d-of-a-team"), capture_output=True, check=False, timeout=120, **given)
     assert BEGUN in done.stdout and ASKS not in done.stdout + done.stderr

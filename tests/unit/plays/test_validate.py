@@ -109,7 +109,7 @@ def test_every_check_is_a_claim_and_the_play_fails_once(play):
 
 
 def test_validation_does_not_wait_for_absent_objects(play):
-    """With the default waits of 60 and 300 seconds."""
+    """The waits have their defaults, 60 and 300 seconds."""
     done, folder = play(validation_wait=60, validation_timeout=300)
     claims = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))["claims"]
     assert done.returncode != 0 and {entry["id"] for entry in claims} >= {"sim/route", "sim/picker", "gateway/programmed"}

@@ -199,7 +199,7 @@ class Text(str, Marked):
 
 
 class Whole(int, Marked):
-    """Also true and false: printed values are no longer bool, but conditions work as before."""
+    """A whole number or a boolean: printed values are no longer bool, but conditions work as before."""
 
 
 class Number(float, Marked):

@@ -19,7 +19,7 @@ def test_help_lists_every_target(root: Path) -> None:
 
 
 def test_commands_in_documents_are_targets(root: Path) -> None:
-    """In code: a command at the beginning of a line of a block, or between backquotes."""
+    """Commands are those at the beginning of a line in a code block, or between backquotes."""
     pages = [*(root / "docs").glob("*.md"), *(root / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md"))]
     targets = re.findall(r"^([a-z-]+):", (root / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     written = {name for page in pages for name in re.findall(r"(?:`|^)make ([a-z-]+)", page.read_text(encoding="utf-8"), re.MULTILINE)}

@@ -39,7 +39,7 @@ def test_the_first_failure_ends_the_gate_but_for_what_always_runs(tmp_path: Path
 
 
 def test_the_virtual_environment_comes_first_in_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also with a shim, which puts the commands of its own Python before them."""
+    """The environment comes first even with a shim, which puts the commands of its own Python before them."""
     monkeypatch.setenv("PATH", f"/somewhere/versions/3.11/bin:{steps.ROOT}/.venv/bin:/usr/bin:/bin")
     steps.run(Step("path", "echo $PATH"), tmp_path / "log")
     assert (tmp_path / "log").read_text(encoding="utf-8").startswith(f"{steps.ROOT}/.venv/bin:/somewhere")

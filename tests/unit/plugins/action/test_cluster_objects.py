@@ -117,7 +117,7 @@ def test_refusals_fail_the_task_or_are_reported_but_connection_errors_fail_it(mo
 
 
 def test_objects_are_deleted_with_foreground_propagation(monkeypatch):
-    """It is deleted only after them: a Deployment after its pods."""
+    """An object is deleted after the objects that it owns: a Deployment after its pods."""
     made = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a", "namespace": "b"}}
     calls = []
     monkeypatch.setattr(ActionModule, "_execute_module", lambda _action, module_args, **_options: calls.append(module_args) or {"changed": True})
@@ -201,7 +201,7 @@ def test_a_diff_has_checksums_instead_of_programs(monkeypatch):
 
 
 def test_a_diff_shows_a_configuration_line_by_line(monkeypatch):
-    """As the endpoint picker's: YAML in a ConfigMap, with a token in it that stays hidden."""
+    """A configuration such as that of the endpoint picker is YAML in a ConfigMap; a token in it stays hidden."""
     made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}}
     old, new = ({"data": {"config.yaml": f"plugins:\n  - type: queue-scorer\n    weight: {weight}\n    token: hf_abcdefghij\n"}} for weight in (2, 6))
     before, after = diff_of(monkeypatch, made, old, new)

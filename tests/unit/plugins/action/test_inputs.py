@@ -172,7 +172,7 @@ def test_a_misspelled_option_of_the_inventory_is_refused_too(play: Play) -> None
 
 @pytest.mark.rest
 def test_an_empty_text_that_ansible_refuses_is_refused_at_once(play: Play) -> None:
-    """Where the role is in the play; Ansible checks its options only when the role begins."""
+    """The role is in the play; Ansible itself would check its options only when the role begins."""
     done = play.run({**FILE}, "-e", "validation_wait=", roles=["llm_d.inference.inputs", "llm_d.inference.validation"])
     assert done.returncode != 0 and "  - validation_wait: is empty, and Ansible refuses an empty text for this option of a role" in done.stdout, done.stdout
     assert play.run({**FILE}, "-e", "validation_wait=").returncode == 0
@@ -200,7 +200,7 @@ def test_a_mistake_that_affects_options_of_several_roles_is_reported_once(play: 
 
 @pytest.mark.parametrize("playbook", ["site", *(pytest.param(name, marks=pytest.mark.rest) for name in ("prerequisites", "scorers"))])
 def test_a_play_that_creates_does_not_remove(playbook: str, tmp_path: Path) -> None:
-    """It would delete the namespaces first, with all objects of others there, without confirmation."""
+    """With `llm_d_state: absent`, a creating play would delete the namespaces first, with all foreign objects in them, without confirmation."""
     nowhere = json.dumps({**FILE, "llm_d_state": "absent", "llm_d_kubeconfig": str(tmp_path / "config")})
     done = plays.run("-i", "localhost,", "-c", "local", f"playbooks/{playbook}.yml", "-e", nowhere)
     shown = " ".join((done.stdout + done.stderr).split())

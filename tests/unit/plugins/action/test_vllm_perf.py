@@ -112,7 +112,7 @@ def test_progress_is_shown_while_it_runs(start):
 @pytest.mark.parametrize("processes", [1, 2])
 @pytest.mark.parametrize(("number", "apart"), [(signal.SIGINT, False), (signal.SIGTERM, False), (signal.SIGKILL, False), (signal.SIGKILL, True)])
 def test_the_load_ends_when_the_playbook_is_interrupted_or_killed(start, tmp_path, number, processes, apart):
-    """Also a kill that leaves no time to react; the module in Ansible's worker, and `apart`, in a process of its own."""
+    """SIGKILL leaves no time to react. The module runs in Ansible's worker or, with `apart`, in a process of its own."""
     server, interpreter = Server(), sys.executable
     if apart:
         interpreter = tmp_path / "python"

@@ -76,7 +76,7 @@ def _compare(call: t.Any, monkeypatch: pytest.MonkeyPatch) -> t.Any:
 
 
 def test_only_a_cluster_wide_object_in_another_record_is_no_drift(compare: t.Any) -> None:
-    """Only cluster-wide objects: an object in a namespace belongs to one file."""
+    """A namespaced object belongs to one file, so that another record on it is a drift."""
     ours = {**LABELS, MEMBER: "applyset-ours-v1"}
     for definition, differs in ((item("Namespace", "shared"), False), (SERVICE, True)):
         live = {**definition, "metadata": {**definition["metadata"], "labels": {**LABELS, MEMBER: "applyset-theirs-v1"}}}

@@ -94,7 +94,7 @@ def test_proxy_metrics_are_read_and_missing_metrics_pages_are_recorded(kept):
 
 
 def test_a_capture_replaces_the_previous_one_and_keeps_foreign_files(kept, tmp_path):
-    """As a whole: no files of earlier pods are among the new ones. Files of others stay."""
+    """No file of an earlier capture, such as that of a deleted pod, remains. Files that the module has not written stay."""
     before, _seconds = kept(neither, more=[{"api_version": "v1", "kind": "Service", "namespace": NAMESPACE, "name": "sim-epp"}])
     gone = {name for name in before if name.startswith("service-llm-d-sim-epp")}
     assert gone and before["files.txt"].splitlines()[0] == "files.txt" and set(before["files.txt"].split()) == set(before)

@@ -52,7 +52,7 @@ def running(request):
 
 @pytest.fixture(autouse=True)
 def nobodys_cluster(monkeypatch, tmp_path):
-    """Neither the kubeconfig nor the settings of who runs the tests."""
+    """The tests use neither the kubeconfig nor the settings of the account that runs them."""
     for name in [name for name in os.environ if name.startswith("K8S_AUTH_") or name == "KUBECONFIG"]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)

@@ -110,7 +110,7 @@ def test_all_missing_prerequisites_are_reported_at_once_and_nothing_changes(call
     ],
 )
 def test_openshift_monitoring_is_checked_only_on_openshift_with_scrape(call, api, monkeypatch, groups, scrape, wanted):
-    """Once, and nowhere else."""
+    """The ConfigMap of the monitoring is read once there, and on no other platform."""
     monkeypatch.setitem(ANSWERS, "/apis", {"groups": [*ANSWERS["/apis"]["groups"], *({"name": name, "versions": [{"version": "v1"}]} for name in groups)]})
     result = look(call, api, llm_d_monitoring={"scrape": scrape})
     config = "/api/v1/namespaces/openshift-monitoring/configmaps/cluster-monitoring-config"
@@ -181,7 +181,7 @@ def test_a_stack_that_may_not_be_listed_is_no_change(call, api, monkeypatch):
 
 @pytest.mark.parametrize("api", [("/apis/apps/v1/namespaces/edge/deployments", "/api/v1/namespaces/edge/configmaps")], indirect=True)
 def test_the_namespace_of_the_gateway_hides_no_change_of_the_servers(call, api, monkeypatch):
-    """It is another team's, where the account has no permissions for workloads, and nothing of ours but the Gateway is there."""
+    """The namespace belongs to another team: the account has no permissions for workloads in it, and only the Gateway of the stack is there."""
     edge = {"llm_d_gateway": {"service_type": "ClusterIP", "namespace": "edge"}}
     for path, content in answers(stack(llm_d_release="router-0.9", **edge)).items():
         monkeypatch.setitem(ANSWERS, path, content)
@@ -294,7 +294,7 @@ def test_no_registry_is_requested_when_images_are_ignored(call, api, mirror):
 
 
 def test_an_image_removed_upstream_is_reported_with_its_replacement(call, api, monkeypatch):
-    """As ghcr.io does: an anonymous request for a token of a package that is gone is denied."""
+    """The registry denies an anonymous request for a token of a package that is gone, as ghcr.io does."""
     tokens = []
 
     def answer(handler, _method, path, _body):
@@ -377,7 +377,7 @@ def test_the_helm_version_is_read_from_its_output(tmp_path, output, version):
 
 @pytest.mark.parametrize(("exceptions", "reported"), [("", True), ("localhost,.example.com", False), ("*.example.com", True), ("api.example.com:6443", False)])
 def test_a_proxy_between_the_host_and_the_api_server_is_reported(monkeypatch, exceptions, reported):
-    """As the library that is installed decides it: version 37 knows names, networks and ports, and no `*.`. The password of the proxy is not shown."""
+    """The installed client library matches NO_PROXY: version 37 knows names, networks and ports, and no `*.`. The proxy's password is not shown."""
     monkeypatch.setenv("HTTPS_PROXY", "http://me:s3cret-word@proxy.example.com:3128")
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.setenv(name, exceptions)

@@ -143,7 +143,7 @@ def test_namespaces_and_secrets_of_before_are_in_the_record(run: t.Any) -> None:
 
 
 def test_objects_of_a_stack_older_than_the_record_are_pruned_by_their_labels(run: t.Any, stack: ApiServer) -> None:
-    """As by an older version of the collection."""
+    """Older versions of the collection set no label of the record."""
     for item in with_secrets(plan(file_of(SIM, CHAT, **KEY))):
         if item["metadata"].get("namespace"):
             del item["metadata"]["labels"][applyset.MEMBER]
@@ -232,7 +232,7 @@ def kubectl_prunes(stack: ApiServer, kept: Facts) -> subprocess.CompletedProcess
 
 
 def test_kubectl_reads_it_as_the_parent_of_an_applyset(run: t.Any, stack: ApiServer) -> None:
-    """It leaves the set of another tool alone; where that is itself, it finds the members that we find, in each namespace."""
+    """kubectl refuses the ApplySet of another tool. If the set has kubectl as its tool, kubectl finds the same members, in each namespace."""
     record = run(file_of(SIM, CHAT))["after"]
     kept = next(copy.deepcopy(item) for item in with_secrets(plan(file_of(SIM))) if item["kind"] == "Service" and item["metadata"]["namespace"] == "llm-d")
     del kept["metadata"]["labels"][applyset.MEMBER]  # kubectl sets it itself

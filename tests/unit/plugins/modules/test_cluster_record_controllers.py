@@ -168,7 +168,7 @@ def test_a_foreign_gateway_keeps_the_controller_even_without_its_class(look):
 
 
 def test_scope_prerequisites_keeps_the_controller_while_a_gateway_uses_it(look):
-    """With scope prerequisites another file has it."""
+    """With scope prerequisites, another file has the Gateway."""
     result = look(ENVOY, home="")
     assert gone(result) == classes(result) == []
 
@@ -207,7 +207,7 @@ def test_a_release_in_a_namespace_without_our_labels_may_be_anothers(look):
 
 
 def test_releases_in_own_namespaces_are_removed_without_a_record(look):
-    """As by an older version of the collection."""
+    """Older versions of the collection wrote no record."""
     assert gone(look(ENVOY, ISTIO, recorded=False)) == ["it"] and look(ENVOY, ISTIO, recorded=False)["lines"] == []
     look.lists[SPACES][0]["metadata"]["labels"] = THEIRS
     result = look(ENVOY, recorded=False)
@@ -235,7 +235,7 @@ def test_a_controller_that_the_file_needs_but_no_longer_installs_stays(look):
 
 
 def test_an_unrecorded_release_is_removed_only_with_the_whole_instance(look):
-    """By a run that ended before the record was written. Another file of the same instance may have installed it: else it stays."""
+    """Its run ended before the record was written. A partial removal keeps it: another file of the instance may have installed it."""
     look.lists[SPACES].append({"metadata": {"name": "lws-system", "labels": OURS}})
     groups, noted = {**GROUPS, "release_name": "lws"}, {"releases": "envoy-gateway-system/it"}
     assert gone(look(ENVOY, groups, noted=noted, everything=True)) == ["lws", "it"]
@@ -367,13 +367,13 @@ def test_controllers_stay_where_the_records_of_others_cannot_be_read(look):
 
 
 def test_a_file_of_one_namespace_leaves_the_class_to_that_of_prerequisites(look):
-    """Its record may have been that of the whole cluster."""
+    """Its record may list a GatewayClass, since the file may have had the scope of the whole cluster before."""
     result = look(ENVOY, controllers=[], noted={"kinds": "/GatewayClass.gateway.networking.k8s.io"}, kinds=[])
     assert classes(result) == [] == result["unseen"] and result["after"]["data"]["kinds"] == ""
 
 
 def test_an_unrecorded_image_pull_secret_is_removed_with_its_controller(look):
-    """The record of that file is gone."""
+    """There is no record any more that lists the Secret."""
     look.lists[f"{SPACES}/envoy-gateway-system/secrets"] = [{"metadata": {"namespace": "envoy-gateway-system", "name": "a-image-pull", "labels": OURS}}]
     result = look(ENVOY, kinds=[["v1", "Secret"]], recorded=False, everything=True)
     assert gone(result) == ["it"] and [item["metadata"]["name"] for item in result["surplus"]] == ["a-image-pull"]
@@ -391,7 +391,7 @@ def test_secrets_and_namespaces_in_another_record_are_not_removed(look):
 
 
 def test_shared_objects_stay_while_a_service_missing_from_the_file_stays(look):
-    """With `llm_d_prune: {services: false}`, or a file without services: it may need the controller, the Gateway, and a Secret."""
+    """The service stays by `llm_d_prune: {services: false}` or a file without services: it may need the controller, the Gateway, and a Secret."""
     look.kinds |= {
         "/api/v1": [{"name": "configmaps", "kind": "ConfigMap", "namespaced": True}],
         "/apis/leaderworkerset.x-k8s.io/v1": [{"name": "leaderworkersets", "kind": "LeaderWorkerSet", "namespaced": True}],
@@ -420,7 +420,7 @@ def test_a_run_for_some_services_prunes_only_their_objects(look):
 
 
 def test_bundles_of_crds_stay_in_the_record(look):
-    """As the CRDs do in the cluster, also when the file requests other ones."""
+    """The CRDs stay in the cluster too, also when the file requests other bundles."""
     result = look(ENVOY)
     assert result["before"]["data"]["crds"] == result["after"]["data"]["crds"] == "it"
     assert look(ENVOY, crds=["other"], recorded=False)["after"]["data"]["crds"] == "other"
@@ -449,7 +449,7 @@ def test_a_mesh_of_others_keeps_its_control_plane(look):
 
 
 def test_foreign_pods_that_join_a_mesh_keep_its_control_plane(look):
-    """As those of Istio's chart `gateway` do, also beside it. Its own pods have the label of its revision, and a proxy of a Gateway is counted by that."""
+    """Pods of Istio's chart `gateway` join it, even in its namespace. Its own pods have the revision's label too; a proxy counts by its Gateway."""
     look.lists[SPACES][0]["metadata"]["name"] = "istio-system"
     mesh = {**ISTIO, "mesh_pods": ["sidecar.istio.io/inject=true", "istio.io/rev=default,sidecar.istio.io/inject!=false"]}
     revision = {"istio.io/rev": "default"}
@@ -468,7 +468,7 @@ def test_foreign_pods_that_join_a_mesh_keep_its_control_plane(look):
 
 
 def test_the_plan_has_the_namespace_and_pod_labels_of_the_istio_mesh():
-    """Also that of a provider which the file had before."""
+    """The plan has those of Istio even if the file has another provider, since an earlier version of the file may have had Istio."""
     for provider in ("istio", "standalone"):
         rows = plan({"llm_d_charts": CHARTS, "llm_d_gateway": {"provider": provider}})["record"]["controllers"]
         meshes = [(each["mesh"]["istio-injection"], each["mesh_pods"][0]) for each in rows if each["name"] == ISTIO["name"]]

@@ -58,7 +58,7 @@ def endless(handler, method, path, body):
 
 
 def silent(handler, method, path, body):
-    """A vLLM that takes completions and says nothing: hung, but listening."""
+    """A vLLM that accepts completions and does not answer: hung, but listening."""
     return time.sleep(3) if path == "/v1/completions" else engine("vllm")(handler, method, path, body)
 
 

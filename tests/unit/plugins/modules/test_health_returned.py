@@ -62,7 +62,7 @@ def specific(result):
 @pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize("other", [{}, OLDER, LOADING])
 def test_of_one_set(call, monkeypatch, other):
-    """Healthy, and with findings, and with a server that fails: each has all that is described, and nothing else."""
+    """The results of a healthy set, of one with findings, and of one with a failing server have all documented keys, and no others."""
     documented, documented_info = returned(vllm_health.RETURN), returned(vllm_health_info.RETURN)
     of_groups = [name for name, about in documented_info.items() if about["returned"] == "with O(groups)"]
     with cluster(monkeypatch, engine("vllm"), engine("vllm", **other)):

@@ -71,7 +71,7 @@ def test_a_local_network_is_created_once_and_removed_completely(call, cluster, n
 @needs_root
 @pytest.mark.skipif(not shutil.which("iptables"), reason="this host has no iptables")
 def test_an_existing_firewall_gets_rules_that_accept_bridge_traffic(call, cluster, network, monkeypatch):
-    """As Docker leaves it: what is forwarded is dropped; and as ufw does: what comes in. `su` leaves root a PATH without the folder of iptables."""
+    """The firewall drops forwarded packets, as with Docker, and incoming ones, as with ufw. After `su`, root's PATH lacks the folder of iptables."""
     monkeypatch.setenv("PATH", "/usr/local/bin:/usr/bin:/bin")
     with network_namespace():
         call(local_network, **network)
@@ -122,7 +122,7 @@ def test_residue_that_cannot_be_removed_is_reported(call, cluster, tmp_path, mon
 
 @pytest.fixture(name="preflight")
 def modest_preflight(tmp_path):
-    """Needs that any host with root meets, and a compiler that says it is new enough."""
+    """Needs that any host with root meets, and a compiler that reports a version that is new enough."""
     go = tmp_path / "go"
     go.write_text("#!/bin/sh\necho go version go1.26.9 linux/amd64\n", encoding="utf-8")
     go.chmod(0o755)
@@ -135,7 +135,7 @@ def modest_preflight(tmp_path):
 
 @pytest.fixture(name="fit")
 def a_fit_host(monkeypatch):
-    """A host on which the checks that tests cannot provide for find nothing."""
+    """A host that passes the checks whose conditions tests cannot create."""
     for each in ("_machine", "_permissions", "_cgroups", "_kernel", "_other_cluster"):
         monkeypatch.setattr(host_checks, each, lambda *needs: iter(()))
 

@@ -94,7 +94,7 @@ def test_a_namespace_with_only_objects_of_the_collection_is_not_kept(look, api):
 
 
 def test_every_kind_is_listed_once_and_events_leases_and_endpoints_never(look, api):
-    """In each of its group's versions, page by page; views that cannot be deleted, such as metrics, are no objects."""
+    """Kinds of all versions of a group are listed, page by page; views that cannot be deleted, such as metrics, are no objects."""
     api.lists["/apis/example.com/v1alpha1/namespaces/llm-d/gadgets"] = [named(f"gadget-{number}") for number in range(5)]
     api.lists["/apis/metrics.k8s.io/v1beta1/namespaces/llm-d/pods"] = [named("sim-1")]
     (kept,) = look()["kept"]
@@ -115,7 +115,7 @@ def test_an_object_served_by_two_api_groups_is_listed_once(look, api):
 
 
 def test_openshift_views_of_rolebindings_count_as_those_of_kubernetes(look, api):
-    """Its RoleBindings are views of those of Kubernetes, with the same uid."""
+    """OpenShift's RoleBindings are views of those of Kubernetes, with the same uid."""
     for version in ("rbac.authorization.k8s.io/v1", "authorization.openshift.io/v1"):
         api.kinds[version] = kinds(rolebindings="RoleBinding")
         api.lists[f"/apis/{version}/namespaces/llm-d/rolebindings"] = [named("system:image-pullers"), named("system:deployers")]

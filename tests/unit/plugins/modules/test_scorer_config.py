@@ -62,7 +62,7 @@ class Api:
         self.generation = self.revision
 
     def roll(self):
-        """The pod of a checksum; one that is still there serves again."""
+        """Roll out the present checksum: with its pod if that still exists, else with a new one."""
         self.revision += 1
         for pod in self.pods:
             if pod["checksum"] == self.checksum:
@@ -249,7 +249,7 @@ def test_a_log_that_is_gone_leaves_readiness(ask):
 
 @pytest.mark.parametrize("refusal", [(500, "InternalError"), (502, "BadGateway"), (404, "NotFound")])
 def test_an_endpoint_picker_log_that_is_late_is_awaited(ask, clock, refusal):
-    """The kubelet of a node was busy. The pod has been ready for days, so that only another check shows what it runs."""
+    """The kubelet of a node is busy. The pod has been ready for days, so that only a later check shows which configuration it runs."""
     api = Api("balanced", refusals=[refusal] * 5, stale=True)
     result = ask(api, preset="queue")
     assert result["failed"] and "runs another configuration" in result["msg"]

@@ -136,7 +136,7 @@ EVERYWHERE = [f"{API}/v1{place}/{kind}" for place in ("", "/namespaces/llm-d") f
 
 
 def test_routes_of_all_kinds_and_listener_sets_are_reported(look, monkeypatch):
-    """In the version that has them, and by way of a set of listeners of others."""
+    """Routes are listed in the API version that serves them, and count when they are attached to a foreign XListenerSet of the Gateway."""
     extra, sets = "/apis/gateway.networking.x-k8s.io/v1alpha1", {"kind": "XListenerSet", "group": "gateway.networking.x-k8s.io", "name": "more"}
     monkeypatch.setitem(KINDS, f"{API}/v1alpha2", {"tcproutes": "TCPRoute", "tlsroutes": "TLSRoute", "referencegrants": "ReferenceGrant"})
     monkeypatch.setitem(KINDS, extra, {"xlistenersets": "XListenerSet"})

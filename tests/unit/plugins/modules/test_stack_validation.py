@@ -123,7 +123,7 @@ def test_all_endpoint_pickers_are_read(prove, monkeypatch):
 @pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize("way", ["gateway", "service"])
 def test_an_address_without_a_route_is_reached_by_port_forward(call, monkeypatch, way):
-    """As on a host outside of kind's or minikube's cluster: the address of the Gateway is a ClusterIP."""
+    """The address of the Gateway is a ClusterIP, which a host outside of a kind or minikube cluster cannot reach."""
     monkeypatch.setattr(proofs, "unanswered", lambda url, _use_proxy: url == "http://192.0.2.7:8081")
     with serve(InferenceGateway()) as url, contextlib.ExitStack() as stack:
         listener = {"name": "http", "port": 8081, "protocol": "HTTP"}

@@ -187,7 +187,7 @@ def test_answers_that_are_not_streamed(call):
 
 
 def test_uncounted_tokens_of_unstreamed_answers_are_unknown(call, tmp_path):
-    """An answer in one piece is one chunk, however many tokens it has: one of each would be a sixteenth of the rate, and a good request of a single token."""
+    """An answer in one piece is one chunk, however many tokens it has: counted as one token, it would have a sixteenth of its rate, and pass as good."""
     body = json.dumps({key: value for key, value in json.loads(whole()).items() if key != "usage"})
     server = Server(tokenize=False, fail=lambda number: (200, {"Content-Type": JSON}, body))
     wanted = {"slo": {"output_tokens_per_s_min": 0.1, "error_rate_max": 0}, "goodput": {"tpot_ms": 1000}, "artifacts": str(tmp_path)}
@@ -247,7 +247,7 @@ BURST = "\n".join(
 
 @pytest.mark.parametrize(("kind", "text"), [("mooncake", MOONCAKE), ("burstgpt", BURST)])
 def test_a_trace_is_sent_at_its_times(call, tmp_path, kind, text):
-    """With the lengths that were recorded; a BurstGPT request that got no answer then is left out."""
+    """Prompts and answers have the recorded lengths; a BurstGPT request without a recorded answer is left out."""
     trace = tmp_path / "trace"
     trace.write_text(text)
     workload = {"kind": "trace", "format": kind, "path": str(trace), "speed": 4, "block_len": 4}
@@ -262,7 +262,7 @@ def test_a_trace_is_sent_at_its_times(call, tmp_path, kind, text):
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_warm_up_does_not_shift_a_trace(call, tmp_path, processes):
-    """Each entry is sent at its own time, and none beyond the requested number. The warm-up sends entries of the same trace, with words of its own."""
+    """Each entry is sent at its own time, and no entry beyond the requested number. The warm-up sends entries of the same trace, with other words."""
     trace = tmp_path / "trace.jsonl"
     times = [0, 100, 200, 600, 700, 900]  # milliseconds
     trace.write_text("\n".join(json.dumps({"timestamp": at, "input_length": 10 + at // 100, "output_length": 2}) for at in times))
@@ -279,7 +279,7 @@ def test_a_warm_up_does_not_shift_a_trace(call, tmp_path, processes):
 
 
 def test_own_prompts_for_a_model_and_its_adapters(call, tmp_path, certificate):
-    """By TLS that is trusted because of a file; a prompt may name its own model."""
+    """The certificate of the server is trusted by ca_path; a prompt may name its own model."""
     prompts = tmp_path / "prompts.jsonl"
     prompts.write_text("Why is the sky blue?\n" + json.dumps({"prompt": "SELECT", "output_len": 2, "model": "sql-lora"}) + "\n")
     server = Server()
@@ -305,7 +305,7 @@ def test_own_prompts_for_a_model_and_its_adapters(call, tmp_path, certificate):
 @pytest.mark.timing
 @pytest.mark.parametrize("bound", ["ttft_ms", "e2e_ms"])
 def test_good_requests_are_those_that_users_saw_in_time(call, tmp_path, bound):
-    """Coordinated omission: a server that stalls holds up the client as well, whose requests leave late and are answered at once when it is over."""
+    """Coordinated omission: a stalled server delays the client as well, whose requests leave late and are answered at once after the stall."""
     held = ctypes.PyDLL(None)  # whose functions keep Python from running anything else, as nothing of `time` does
 
     def stall(number):
@@ -558,7 +558,7 @@ def test_one_file_runs_where_ansible_is_not(tmp_path):
 @pytest.mark.parametrize("processes", [1, 2])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_the_load_ends_with_the_client(tmp_path, number, processes):
-    """Also where it is killed without a signal to the processes that send for it."""
+    """The load ends even if the client is killed without a signal to the processes that send for it."""
     (tmp_path / "perf.pyz").write_bytes(bundle.bundle())
     server = Server()
     with serve(server) as url:
@@ -615,7 +615,7 @@ def test_several_processes_send_as_one(call, tmp_path, stage):
 
 
 def test_each_stage_uses_as_many_processes_as_its_load_needs(call, tmp_path, monkeypatch):
-    """One after the other by one, by two and by one again: no request twice, none left out, all in the files."""
+    """One process sends the first stage, two the second, one the third: no request is sent twice or left out, and all are in the files."""
     monkeypatch.setattr(worker_count, "cores", lambda: 2)
     stages = [{"rate": 50, "requests": 5}, {"rate": 2000, "requests": 60}, {"concurrency": 1, "requests": 4}]
     server = Server()

@@ -99,7 +99,7 @@ def test_the_api_key_is_read_from_a_secret_and_written_only_to_the_job_secret(ca
 
 
 def test_log_lines_that_arrive_after_the_pod_has_ended_are_read(call, tmp_path):
-    """As a busy node writes it."""
+    """A busy node writes the log late."""
     with serve(lambda *_args: answer()) as url:
         cluster = Cluster(tmp_path)
         cluster.late = 2

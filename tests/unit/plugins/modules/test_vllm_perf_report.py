@@ -88,7 +88,7 @@ def test_a_report_of_failures(call, tmp_path, bad):
 
 
 def test_the_package_refuses_what_is_no_report(call, tmp_path):
-    """Otherwise it would prove nothing that it accepts ours."""
+    """If the package accepted any file, its acceptance of a report of this collection would prove nothing."""
     result, _reports = measured(call, tmp_path / "out", stages=[{"concurrency": 1, "requests": 3}])
     with open(result["artifacts"]["reports"][0], encoding="utf-8") as file:
         report = json.load(file)

@@ -30,7 +30,7 @@ def kubeconfig(path: Path, current: str | None = None, **servers: str) -> str:
 
 @pytest.fixture(autouse=True)
 def nobodys_cluster(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Neither the kubeconfig nor the settings of who runs the tests."""
+    """The tests use neither the kubeconfig nor the settings of the account that runs them."""
     for name in [name for name in os.environ if name.startswith(("K8S_AUTH_", "KUBE"))]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -88,7 +88,7 @@ def read_folder(**variables: t.Any) -> str:
 
 
 def test_inventories_of_one_folder_share_no_artifacts(tmp_path: Path) -> None:
-    """Two of them with the same instance on two clusters, in two namespaces, and two instances in one namespace."""
+    """The inventories have the same instance on two clusters or in two namespaces, or two instances in one namespace."""
     one, two = kubeconfig(tmp_path / "one", c="https://10.0.0.1:6443"), kubeconfig(tmp_path / "two", c="https://10.0.0.2:6443", d="https://10.0.0.3")
     folders = [
         read_folder(llm_d_kubeconfig=one),
@@ -145,7 +145,7 @@ def test_a_password_in_a_url_is_not_shown(tmp_path: Path) -> None:
     ],
 )
 def test_the_account_of_a_credential_replaces_kubeconfig_and_context(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], ignored: bool) -> None:
-    """As AWX's credential of the type OpenShift or Kubernetes API Bearer Token gives it: Helm would refuse the context of the file."""
+    """AWX's credential of the type OpenShift or Kubernetes API Bearer Token sets these variables: Helm would refuse the context of the file."""
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     given = {"kubeconfig": None, "context": "prod"}

@@ -156,7 +156,7 @@ def test_in_the_worker_and_sent_off_are_the_same(root, tmp_path, options):
 
 
 def test_an_interpreter_is_known_by_its_file_and_its_folder(tmp_path):
-    """As of a virtual environment: python3 of the same folder has the same libraries, the Python that it links to has others."""
+    """In a virtual environment, python3 of the same folder has the same libraries; the Python that it links to has others."""
     base, here, there = (tmp_path / name for name in ("base", "here", "there"))
     for folder in (base, here, there):
         folder.mkdir()
@@ -173,7 +173,7 @@ def test_an_interpreter_is_known_by_its_file_and_its_folder(tmp_path):
 @pytest.mark.rest
 @pytest.mark.parametrize("name,sent", [("python", False), ("python3", False), ("a link elsewhere", True)])
 def test_a_module_runs_in_the_worker_by_any_name_of_its_interpreter(tmp_path, name, sent):
-    """What is sent off is executed by a shell, and -vvv shows it."""
+    """-vvv shows EXEC for a module that a shell executes outside of the worker."""
     (tmp_path / "play.yml").write_text(PLAY % {"path": tmp_path / "file"}, encoding="utf-8")
     interpreter = str(tmp_path / "python" if sent else Path(sys.executable).parent / name)
     if sent:

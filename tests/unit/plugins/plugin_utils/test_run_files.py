@@ -101,7 +101,7 @@ def test_workers_of_a_killed_run_end_and_the_next_run_removes_its_files(play, si
 
 
 def taken_elsewhere(number: signal.Signals, ours: bool) -> None:
-    """In a worker whose main thread waits without end: another thread takes the signal, as the kernel may decide."""
+    """A worker whose main thread waits without end: another thread takes the signal, as the kernel may decide."""
     signal.signal(number, lambda _number, _frame: os._exit(7))
     if ours:
         run_files.end_with_the_run.__wrapped__()  # this process may have called it before the fork

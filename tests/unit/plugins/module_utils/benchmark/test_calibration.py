@@ -41,7 +41,7 @@ def test_one_request_by_hand() -> None:
 
 
 def test_two_requests_by_hand() -> None:
-    """The second comes while the first waits for its first token: it is slower by its growth from the start, the first from its next token on."""
+    """The second comes while the first waits for its first token: the second is slowed down from its start, the first from its next token on."""
     one, two = calibration.simulated(KNOWN, [Request(0.0, 100, 3, 0.0, None), Request(0.010, 100, 2, 0.0, None)])
     assert one.ttft_ms == pytest.approx(120) and two.ttft_ms == pytest.approx(120 * 1.15)
     # Tokens of the first: at 120, then 25 * 1.15 later each, until the first ends at 177.5; the second's only gap begins at 148.
@@ -61,7 +61,7 @@ def test_a_request_without_a_place_waits_for_the_end_of_another() -> None:
 
 
 def test_the_fit_separates_waiting_at_a_limit_from_slowdown_under_load() -> None:
-    """Requests that wait for a place take long as those do that slow each other: only the limit tells them apart."""
+    """Requests that wait for a place take as long as requests that slow each other down: only the limit distinguishes them."""
     known = dataclasses.replace(KNOWN, growth=0.0, places=4)
     stages = [calibration.simulated(known, sent(seed, rate)) for seed, rate in ((1, 2.0), (2, 5.0), (3, 6.5))]
     fitted = calibration.fit(alone(known), stages, 4)
@@ -83,7 +83,7 @@ def test_three_requests_by_hand() -> None:
 
 
 def test_answers_are_in_the_order_in_which_requests_are_sent() -> None:
-    """Although the first takes longest."""
+    """The order holds although the first request takes longest."""
     requests = [Request(0.0, 1000, 9, 0.0, None), Request(0.001, 1, 1, 0.0, None)]
     assert [request.prompt for request in calibration.simulated(KNOWN, requests)] == [1000, 1]
 
@@ -109,7 +109,7 @@ def test_the_options_of_a_known_server_are_recovered() -> None:
 
 @pytest.mark.parametrize("growth", [0.02, 0.067, 0.108, 0.12, 0.15, 0.52, 0.55, 0.9])
 def test_the_fit_recovers_the_slowdown_under_load_within_two_percent(growth: float) -> None:
-    """And the other options, which requests one at a time have determined, hardly change."""
+    """The other options, which requests one at a time have determined, hardly change."""
     known = Simulated(overhead=40.0, per_token=0.8, inter_token=25.0, growth=growth)
     fitted = calibration.fit(alone(known), [calibration.simulated(known, sent(seed, rate)) for seed, rate in ((1, 0.5), (2, 1.5), (3, 3.0))])
     assert (fitted.growth, fitted.overhead, fitted.per_token, fitted.inter_token) == pytest.approx((growth, 40.0, 0.8, 25.0), rel=0.02)
@@ -140,7 +140,7 @@ def test_rates_are_shares_of_what_is_served_with_several_in_flight(requests: lis
 
 
 def test_overhead_and_time_per_token_are_medians() -> None:
-    """10 ms and 2 a token, but for one that was 90 late; the times between tokens are 5, 5 and 20, and one is unknown."""
+    """Prompts take 10 ms and 2 ms a token, one of them 90 ms more; the times between tokens are 5 ms, one is 20 ms, and one is unknown."""
     lengths, late = (1, 2, 3, 4, 5, 6, 7, 8), {4: 90}
     between = {1: 20.0, 2: None}
     requests = [Request(float(n), n, 2, 10.0 + 2 * n + late.get(n, 0), between.get(n, 5.0)) for n in lengths]
@@ -269,7 +269,7 @@ def test_the_filters_read_files_and_refuse_those_without_answered_requests() -> 
 
 
 def test_the_prefill_throughput_is_of_prompts_that_no_cache_has() -> None:
-    """10 ms and 1 ms a token: of 990 tokens 990 a second; one stall of the host and a prompt that was cached count for nothing."""
+    """A prefill of 990 tokens takes 10 ms and 1 ms a token: 990 tokens a second. A stall of the host and a cached prompt do not change the result."""
     server = Simulated(overhead=10.0, per_token=1.0, inter_token=5.0)
     sent = calibration.simulated(server, [Request(number * 100.0, 990, 1, 0.0, None) for number in range(8)])
     assert calibration.prefill(sent) == {"peak_prefill_throughput": 990, "prompt_tokens": 990}

@@ -190,7 +190,7 @@ def test_a_stage_in_seconds_is_converted_to_a_number_of_requests(stage, requests
 
 
 def test_the_figures_of_a_stage_cover_only_its_own_requests():
-    """5 and 10 in one file, of which 1 in 3 of the second fails and has no time to first token; 2 of 3 answers come from one server."""
+    """One file has two stages. In the second, 1 in 3 requests fails and has no time to first token; 2 of 3 requests go to one server."""
     first = [Record(n, 0, 0.0, 0.0, 0.1, 0.4, 0.5, 200, 30, 4, 10, "pod-a") for n in range(5)]
     second = [Record(n, 0, 0.0, 0.05, 0.25, 0.4, 0.5, 200, 30, 4, 20, "pod-b" if n % 3 else "pod-a") for n in range(9)]
     for record in second[1::3]:
@@ -269,7 +269,7 @@ def test_the_headline_is_the_greatest_gain():
 
 
 def test_equal_runs_are_rarely_reported_as_different():
-    """Fewer than 5 of 100: intervals that must not overlap are a stricter test than one of 95 %."""
+    """Fewer than 5 of 60 pairs differ: the rule that intervals must not overlap is stricter than a test at 95 %."""
     dice, differing = random.Random(5), 0
     for _number in range(60):
         pair = [run(name, drawn(dice, 120)) for name in ("round_robin", "queue")]
@@ -730,7 +730,7 @@ def test_the_rate_axis_of_a_comparison_begins_at_zero():
 
 
 def test_a_distribution_is_that_of_its_rate():
-    """The preset that did not run at it has no line."""
+    """A preset that did not run at a rate has no line in its plot."""
     runs = [entry("a", r4=(100, [90, 110]), r8=(200, [190, 210])), entry("b", r4=(50, [40, 60]))]
     page = comparison_page.page(comparison.results(runs, {}))
     assert tooltips(page, "Time to first token at 4 requests/s") == ["b", "a"] and tooltips(page, "Time to first token at 8 requests/s") == ["a"]

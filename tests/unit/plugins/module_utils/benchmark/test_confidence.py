@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether intervals of 95 % confidence hold the true value as often as they say, and equal runs are called equal. Counted on computed samples with a seed."""
+"""Intervals of 95 % confidence contain the true value in 95 % of samples, and equal runs are judged equal. The samples are computed, with a seed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SIZES = (20, 30, 36, 100, 200, 368, 700, 2000)
 
 
 def tolerated(count):
-    """The most of `count` intervals that may miss where 5 % do: what is more is no chance in one of 30,000 cases, and with these seeds in none."""
+    """The largest number of `count` intervals that may miss if 5 % miss on average: chance exceeds it once in 30,000 cases, and never with these seeds."""
     return 0.05 * count + 4 * math.sqrt(count * 0.05 * 0.95)
 
 
@@ -47,7 +47,7 @@ def hist(values):
 
 @pytest.mark.parametrize("count", SIZES)
 def test_percentiles_are_in_their_intervals(count):
-    """For every distribution alike, since only ranks count."""
+    """One distribution is enough, since only ranks count."""
     dice, tries, missed = random.Random(f"coverage {count}"), 10_000 // count + 60, dict.fromkeys((50, 90, 99), 0)
     for _dummy in range(tries):
         sample = hist(SERVERS["exponential"](share) for share in shares(dice, count))
@@ -60,7 +60,7 @@ def test_percentiles_are_in_their_intervals(count):
 
 
 def test_intervals_are_no_wider_than_they_must_be():
-    """One rank less on either side, and more than 2.5 % would lie there."""
+    """With one rank less on either side, the true value would lie outside on that side in more than 2.5 % of samples."""
     for count, percent in itertools.product((6, 20, 37, 400, 5000, 1_000_000), (50, 90, 99)):
         ranks = confidence.ranks(count, percent)
         assert (ranks is None) == (count < confidence.needed(percent))
@@ -96,7 +96,7 @@ def test_low_percentiles_mirror_high_ones(count, percent):
     ],
 )
 def test_student_s_factors(count, factor, near):
-    """As in tables: the more values, the closer."""
+    """The factors approximate those of published tables, the more values, the closer."""
     assert confidence.student(count) == pytest.approx(factor, rel=near)
 
 
@@ -127,7 +127,7 @@ def figures(values):
 
 
 def figures_of(requests):
-    """The same for requests that were due at one second, with these times in milliseconds."""
+    """The label, validity and intervals of requests, each (due in seconds, milliseconds to the first token)."""
     totals = Totals()
     totals.hist["ttft_from_schedule"] = hist(value for _due, value in requests)
     for due, value in requests:
@@ -149,7 +149,7 @@ def queue(dice, load, count):
 @pytest.mark.rest
 @pytest.mark.parametrize(("load", "percent", "held", "known"), [(0.5, 50, 0.95, 40), (0.5, 90, 0.9, 36), (0.7, 50, 0.9, 40), (0.7, 90, 0.85, 28)])
 def test_intervals_hold_the_true_percentiles_of_requests_in_a_queue(load, percent, held, known):
-    """Requests are slow together there: the sample carries as much information as a smaller one, which may be too small for an interval.
+    """Requests in a queue are slow together: the sample carries as much information as a smaller one, which may be too small for an interval.
 
     The time in such a queue is exponential. Intervals of independent requests held 54 and 36 % at 70 % load.
     """
@@ -172,7 +172,7 @@ def test_equal_runs_with_queueing_are_rarely_judged_better_or_worse():
 
 
 def test_correlated_values_count_as_fewer_independent_values():
-    """By hand: pairs of equal values carry as much information as half of them; values that alternate count as independent ones."""
+    """Pairs of equal values carry as much information as half of them; values that alternate count as independent ones."""
     dice = random.Random("tied")
     values = [dice.gauss(0, 1) for _number in range(400)]
     alone, tied = confidence.variance_of_sum(values)
@@ -184,7 +184,7 @@ def test_correlated_values_count_as_fewer_independent_values():
 
 @pytest.mark.parametrize("count", SIZES)
 def test_equal_runs_are_not_called_better_or_worse(count):
-    """And each figure that is unknown has a reason."""
+    """Equal runs are rarely judged different, and each figure that is unknown has a reason."""
     tries = 2_000 // count + 16
     called: dict[str, int] = {}
     for name, server in SERVERS.items():
@@ -209,7 +209,7 @@ def test_a_slower_run_is_called_worse():
 
 
 def test_gaps_of_one_answer_are_no_requests():
-    """30 answers of 100 gaps each count as 30: a server is slow for one of them or for another."""
+    """All gaps of an answer count as one value, since a server is slow for a whole answer."""
     dice = random.Random("gaps")
     tries, called = 12, 0
     for _dummy in range(tries):
@@ -262,7 +262,7 @@ def test_the_page_lists_the_figures_that_are_not_compared():
 
 @pytest.mark.parametrize("failed", [1, 30, 99])
 def test_failed_requests_are_the_slowest_of_all(failed):
-    """A percentile of 1,000 requests of which some failed is that of as many that took very long, and so is its interval."""
+    """Percentiles and intervals of 1,000 requests, some of which failed, are the same as if the failed ones had taken very long."""
     values = [SERVERS["exponential"](share) for share in shares(random.Random(f"failed {failed}"), 1000 - failed)]
     whole, ends = hist([*values, *[1e9] * failed]), hist(values)
     for percent in (50, 90, 99):

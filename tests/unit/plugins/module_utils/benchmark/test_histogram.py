@@ -31,7 +31,7 @@ def test_a_summary_by_hand():
 
 @pytest.mark.parametrize(("value", "kind", "share"), [(123.4, Hist, NEAR), (0.0123, Hist, NEAR), (123.4, Coarse, 5.1e-3)])
 def test_a_percentile_is_as_near_as_the_width_of_its_bucket(value, kind, share):
-    """Both below and above the middle of a bucket."""
+    """This holds below and above the middle of a bucket."""
     for step in range(8):
         each = value * (1 + step * share / 4)
         assert filled(1e-3, each, 1e6, kind=kind).percentile(50) == pytest.approx(each, rel=share)
@@ -73,7 +73,7 @@ def test_an_interval_by_hand():
 
 
 def test_an_interval_of_values_that_hang_together():
-    """100 values of each of 10 requests: from the first of the second hundred to the last of the ninth."""
+    """10 requests have 100 values each: the interval is from the first value of the second request to the last one of the ninth."""
     made = filled(*(float(number) for number in range(1, 1001)))
     assert made.interval(50, 10) == pytest.approx((101, 900), rel=NEAR) and made.interval(50, 5) is None
     assert made.interval(50, 5000) == made.interval(50)

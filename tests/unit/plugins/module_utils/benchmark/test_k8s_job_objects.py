@@ -64,7 +64,7 @@ def test_a_job_is_not_retried_and_is_removed_by_the_cluster():
     [(65532, {"runAsUser": 65532, "runAsGroup": 65532}), (1, {"runAsUser": 1, "runAsGroup": 1}), (0, {}), (None, {"runAsUser": 65532, "runAsGroup": 65532})],
 )
 def test_the_user_of_a_pod(number, user):
-    """0 leaves it to the cluster, as OpenShift wants it."""
+    """With 0, the cluster assigns the user, as OpenShift requires."""
     spec = pod(job={} if number is None else {"run_as_user": number})
     assert spec["securityContext"] == {"runAsNonRoot": True, **user, "seccompProfile": {"type": "RuntimeDefault"}}
     assert spec["containers"][0]["securityContext"] == {

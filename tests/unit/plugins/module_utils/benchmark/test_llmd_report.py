@@ -20,7 +20,7 @@ FIXED = {"distribution": "fixed"}
 
 
 def stage(step=None, prompts=(60, 70), tokens=4, failed=0):
-    """Requests that take 100, 200, ... ms to their first token, and half a second to each of three others."""
+    """A stage of requests that take 100, 200, ... ms to their first token, and half a second to each of three further tokens."""
     totals = Totals()
     for number, prompt in enumerate(prompts):
         first = 0.1 * (number + 1)
@@ -43,7 +43,7 @@ def load(*stages, **more):
 
 
 def test_when_it_ran():
-    """The times are those of the run, the duration that of the stage: the second request ended after 1.7 seconds."""
+    """Start and end are those of the run, the duration is that of the stage: its second request ended after 1.7 seconds."""
     one, again, other = report(stage(), stage()), report(stage(), stage()), report(stage(), stage(), index=1)
     assert one["run"]["time"] == {"start": "2026-11-22T10:00:00+00:00", "end": "2026-11-22T10:01:30.500000+00:00", "duration": "PT1.7S"}
     assert one["run"]["uid"] == again["run"]["uid"] != other["run"]["uid"] and one["run"]["eid"] == other["run"]["eid"]

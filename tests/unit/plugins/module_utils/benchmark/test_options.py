@@ -130,7 +130,7 @@ def vars_of(span):
 
 
 def test_merged_totals_of_two_clients_equal_those_of_one():
-    """Every number of both together is that of one client with all requests; `client_lag` does not depend on a request."""
+    """Every number of the merged totals equals that of one client with all requests; `client_lag` does not depend on a request."""
     records = [
         record(number, planned=number / 10, last=0.4 + number / 50, tokens=3 + number, prompt_tokens=20 + number, cached_tokens=number) for number in range(9)
     ]
@@ -174,7 +174,7 @@ def test_a_late_client_makes_a_run_invalid_and_not_slow():
 
 
 def lagged(lag, ttft=0.2, first=300, gap=0.01):
-    """A stage of requests with this time to first token, in seconds, whose client was late by `lag` milliseconds in each thirtieth look."""
+    """A stage of requests with this time to first token, in seconds, whose client was late by `lag` milliseconds in every 30th sample."""
     made = totals(*(record(number, first=ttft, last=ttft + 3 * gap, gaps=[gap] * 3) for number in range(first)))
     for number in range(900):
         made.client_lag.add(0.0 if number % 30 else lag)
@@ -201,7 +201,7 @@ def test_a_client_may_be_late_by_a_share_of_what_it_measures(lag, ttft, allowed,
 
 
 def test_late_sends_are_a_share_of_the_time_from_the_schedule():
-    """And only of that percentile: with one in 200 late, the 99th is as good as it looks."""
+    """Late sends count only where they change the percentile: with one of 200 late, the 99th is valid."""
 
     def sent(late):
         return totals(*(record(number, sent=0.05 if late(number) else 0.0, first=0.25 if late(number) else 0.2) for number in range(200)))
@@ -422,7 +422,7 @@ def test_an_objective_is_met_at_its_bound():
 
 
 def test_a_failed_request_counts_once_where_few_have_the_value():
-    """Half of the answers have one token, and so no time per token: 10 failures are 10 of 60 values, and the 90th percentile is none of the others."""
+    """Half of the answers have one token, and so no time per token: 10 failures are 10 of 60 values, and the 90th percentile is a failure."""
     some = [record(number, tokens=1 + 3 * (number % 2), last=0.4 if number % 2 else 0.1) for number in range(100)]
     made = totals(*some, *(failure(number) for number in range(10)))
     assert made.hist["tpot"].n == 50

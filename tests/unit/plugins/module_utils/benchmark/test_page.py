@@ -59,7 +59,7 @@ def test_axes_are_labelled_log_exactly_if_they_are_logarithmic():
 
 
 def test_the_load_axis_shows_the_target_rate_and_not_the_sent_rate():
-    """Whatever was sent: a server that gets 16 requests a second and answers 10 is drawn at 16."""
+    """A server that gets 16 requests a second and answers 10 is drawn at 16, whatever the client has sent."""
     drawn = axes(page.page(measurement(stage(), stage(16.0))))
     across = {label for (title, label), _ticks in drawn.items() if title.endswith("by load") or "by load" in title}
     assert "target requests per second" in across and not any("sent" in label for label in across)
@@ -130,7 +130,7 @@ def test_servers_are_shown_by_what_they_did_the_busiest_first():
 
 
 def test_loads_are_shown_in_their_order_with_their_figures():
-    """A ramp has no rate of its own, and a closed loop none at all."""
+    """A ramp has no single rate and is left out; a measurement of closed loops is drawn by concurrency."""
     made = [{**stage(rate), "output_tokens_per_s": rate * 4, "requests_per_s": rate - 1} for rate in (16.0, 8.0)]
     ramp, closed = {**stage(), "to_rate": 99.0}, {**stage(), "rate": None, "concurrency": 5}
     text = page.page(measurement(*made, ramp, closed))

@@ -44,7 +44,7 @@ def queue(due, rate, takes=0.0):
 
 
 def loop(places, takes, seconds=math.inf, requests=10**9):
-    """(sent, end) of the requests of a closed loop, and when its last one was sent: when a place became free that got none."""
+    """(sent, end) of the requests of a closed loop, and the time at which its load ended: when a place became free that got no request."""
     free, sent = [0.0] * places, []
     while (now := heapq.heappop(free)) < seconds and len(sent) < requests:
         sent.append((now, now + takes()))
@@ -93,7 +93,7 @@ def test_a_drain_on_which_fewer_and_fewer_are_left_does_not_count():
 
 @pytest.mark.parametrize("batches", [2, 4, 20])
 def test_a_closed_loop_counts_from_its_beginning(batches):
-    """64 in flight, all answered at once, half a second each; the last of them were sent when the last but one had ended."""
+    """64 requests are in flight, and all are answered together after half a second; the last 64 were sent when the previous 64 had ended."""
     requests = [(0.5 * batch - 0.5, 0.5 * batch) for batch in range(1, batches + 1) for _number in range(64)]
     assert rates(requests, 0.5 * (batches - 1), open_loop=False).per_second("ok") == 128.0
 
@@ -109,14 +109,14 @@ def test_a_closed_loop_counts_from_its_beginning(batches):
     ],
 )
 def test_the_last_requests_of_a_closed_loop_count_by_their_share_in_it(places, seconds, load, rate):
-    """No two answers take equally long, so that the last ones of a wave end behind the moment at which the first of them was the last."""
+    """Answers take different times, so that the last requests of a wave end later than the time at which the load ended."""
     dice = random.Random("jitter")
     computed = [rates(*loop(places, lambda: seconds * dice.uniform(0.99, 1.01), **load), open_loop=False).per_second("ok") for _dummy in range(20)]
     assert computed == [pytest.approx(rate, rel=0.03)] * 20 and statistics.mean(computed) == pytest.approx(rate, rel=0.01)
 
 
 def test_a_turn_after_a_closed_loop_is_not_counted_even_if_it_takes_no_time():
-    """The time of an answer is never before that of its request, but may be the same where the clock of the host is set meanwhile."""
+    """An answer has never an earlier time than its request, but may have the same time if the clock of the host is set meanwhile."""
     assert rates([(0.0, 1.0), (0.0, 2.0), (2.0, 2.0), (2.5, 3.0)], 1.0, open_loop=False).per_second("ok") == 1.5
 
 
@@ -133,7 +133,7 @@ def test_failed_requests_use_time_but_are_not_counted_in_the_rate():
 
 
 def test_failures_do_not_hide_answers_that_take_longer_than_the_load():
-    """Four places, 90 s for an answer: 40 requests are in flight from 10 s on, and all others of a minute fail at once. All answers come in the drain."""
+    """Four places, 90 s for an answer: from 10 s on, 40 requests are in flight, and the others of a minute fail at once. All answers come in the drain."""
     made = Rates(True)
     for number in range(40, 240):
         made.add(number / 4, number / 4, {}, number / 4)
@@ -178,7 +178,7 @@ def test_few_requests_have_a_rate():
 
 @pytest.mark.parametrize("apart", [0.0, 0.001, 0.01])
 def test_two_answers_that_end_together_do_not_exceed_the_offered_rate(apart):
-    """Whatever the time between them is: the first answer took a second longer."""
+    """The limit holds for any time between the ends; the first answer took a second longer."""
     assert rates([(0.0, 1.5), (1.0, 1.5 + apart)], 1.0).per_second("ok", "output") <= 5.0
 
 
@@ -194,7 +194,7 @@ def test_merged_rates_of_two_clients_equal_those_of_one(rate):
 
 
 def test_closed_loops_of_two_clients_have_the_sum_of_their_rates():
-    """Also where one ends its share long before the other."""
+    """One client ends its share long before the other."""
     left, right = (rates(*loop(places, lambda: 1.0, requests=200), open_loop=False) for places in (4, 8))
     left.merge(right)
     left.merge(Rates())

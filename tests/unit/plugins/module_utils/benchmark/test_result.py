@@ -96,7 +96,7 @@ def late(wanted=None, rate=16.0, first=0.1):
 
 
 def blurred(wanted=None, rate=16.0, first=0.3):
-    """The client read 50 ms late, which is a large share of what it measured, but within max_lag."""
+    """A stage whose client read 50 ms late, which is a large share of the measured times, but within max_lag."""
     return stage([record(number, first=first) for number in range(200)], wanted, rate=rate, behind=50.0)
 
 
@@ -173,7 +173,7 @@ def test_the_verdict_lists_every_failed_stage_but_only_the_lowest_of_a_ladder():
 
 
 def test_a_miss_counts_where_the_client_was_not_too_late():
-    """By 3 ms of 100, of which 5 may be its own: as much as it may be late."""
+    """The objective is missed by 3 of 100 ms, of which 5 may be the client's own delay: the most that is allowed."""
     entry = stage([record(number) for number in range(200)], {"ttft_from_schedule_p90_ms": 97}, behind=5.0)
     assert entry["valid"] and not entry["slo"][0]["clear"] and result.verdict([entry], False, True)[0] == "failed"
 
@@ -248,20 +248,20 @@ def test_an_interval_of_a_percentile_by_hand():
 
 
 def test_gaps_count_as_many_times_as_there_are_answers():
-    """300 gaps of 30 answers: their 90th percentile is as sure as that of 30 requests. Without pieces there is none."""
+    """The 90th percentile of 300 gaps in 30 answers is as certain as that of 30 requests. Answers without gaps have no percentile."""
     intervals = figures([10] * 30, itl=[90.0, 110.0] * 150, tpot=[100.0] * 30)
     assert intervals["itl_p90_ms"]["few"] == "not enough requests (30 of 36 needed)" and intervals["itl_p50_ms"]["low"] is not None
     assert "itl_p50_ms" not in figures([1], itl=[90.0])
 
 
 def test_gaps_of_a_few_long_answers_count_as_few():
-    """Two answers of 135 gaps have nine tenths of 300: 28 others of a gap or two add little."""
+    """Two answers with 135 gaps each have nine tenths of 300 gaps; the 28 other answers, with a gap or two, add little."""
     intervals = figures([135] * 2 + [1] * 26 + [2] * 2, itl=[90.0, 110.0] * 150, tpot=[100.0] * 30)
     assert intervals["itl_p50_ms"]["few"] == "not enough requests (2 of 6 needed)"
 
 
 def test_a_mean_has_no_interval():
-    """One answer of a hundred that takes thirty times as long is a quarter of the mean, and a third of the samples of 110 hold none of them."""
+    """If one answer of a hundred takes thirty times as long, it is a quarter of the mean, and a third of the samples of 110 contain no such answer."""
     assert not any("mean" in name for name in figures(ttft_from_schedule=[90.0, 110.0] * 500))
 
 
@@ -357,7 +357,7 @@ TOO_FEW = (
 
 
 def test_repeated_rates_are_compared_in_the_order_of_their_stages():
-    """Up and down again: the second time the server is another one, in both runs."""
+    """The rates go up and down again; the figures of a repeated rate differ, equally in both runs."""
     stages = [{"label": label, "valid": True, "intervals": {"tpot_p50_ms": figure(value, value - 1, value + 1)}} for label, value in TWICE]
     assert [(row["label"], row["measured"], row["ratio"], row["verdict"]) for row in result.compare(stages, stages)] == [(*each, 1.0, "same") for each in TWICE]
     assert [row["ratio"] for row in result.compare(stages[:2], stages)] == [1.0, 1.0]
@@ -420,7 +420,7 @@ def test_an_interval_that_reaches_failed_requests_is_judged_by_its_other_end(ear
 
 
 def test_a_run_that_loses_many_requests_does_not_pass_its_baseline():
-    """15 of 100, whatever the others take: the 90th percentile is one of those."""
+    """With 15 % of the requests lost, the 90th percentile is that of a lost request, whatever times the others have."""
     good, bad = (
         [record(0, second / 10, second / 10, second / 10 + 0.1, second / 10 + 0.4, error=None if number % every else "http_503")
          for number, second in enumerate(range(400))]

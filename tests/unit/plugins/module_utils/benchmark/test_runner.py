@@ -84,14 +84,14 @@ def test_rates_are_those_of_the_load_and_not_of_the_drain(measure, server, load,
 
 
 def test_a_closed_loop_with_more_places_than_requests_lasts_until_the_first_answer(measure):
-    """A tenth of a millisecond for sending each: until the last of them is sent, none has been in flight for long enough to count."""
+    """Each request takes 0.1 ms to send: when the last one is sent, none has been in flight for long enough to count."""
     server = Server(takes=0.5, stalls=dict.fromkeys(range(4), 1e-4))
     (measured,) = measure(server, stages=[{"concurrency": 64, "requests": 4}])[0].measured
     assert measured.totals.rates.until == pytest.approx(0.5, rel=0.01) and measured.totals.rates.per_second("ok") == pytest.approx(8.0, rel=0.01)
 
 
 def test_a_server_that_refuses_connections_is_not_retried_in_a_busy_loop(measure):
-    """One that answers gets the next request at once, whatever it answers."""
+    """A server that answers gets the next request at once, whatever it answers."""
     _made, sent = measure(Server(error="refused", begins=2), stages=[{"concurrency": 2, "seconds": 1}])
     assert 2 + 2 * 9 <= len(sent) <= 2 + 2 * 11
     _made, sent = measure(Server(error="http_503", takes=0.01), stages=[{"concurrency": 2, "seconds": 1}])
@@ -169,7 +169,7 @@ def test_the_best_rate_of_a_sweep_is_the_highest_one_the_server_sustains(measure
 
 @pytest.mark.parametrize("rate", [17.0, 95.0, pytest.param(400.0, marks=pytest.mark.rest)])
 def test_a_search_finds_the_highest_rate_that_meets_the_objective(measure, rate):
-    """Above `rate` the queue of ten seconds is longer than half a second at its end, from 1.06 times as many requests on."""
+    """From 1.06 times `rate` on, the queue takes more than half a second at the end of ten seconds."""
     made, _sent = measure(Server(rate=rate), search={"rate": 10, "seconds": 10, "tolerance": 0.02, "most": 20}, slo={"ttft_from_schedule_p90_ms": 500})
     rates = [measured.step.rate for measured in made.measured]
     best = result.best([result.stage(each, Plan(None, None, Shape(), (), None, rules=made._plan.rules)) for each in made.measured])
@@ -186,7 +186,7 @@ class OnceSlow(Server):
 
 @pytest.mark.parametrize("rate", [2, 8])
 def test_a_search_does_not_turn_at_a_rate_that_sends_too_few_requests_to_know(measure, rate):
-    """40 at the first one, of which one is slow."""
+    """The first rate sends 40 requests, one of which is slow."""
     search = {"rate": rate, "factor": 2, "seconds": 20, "most": 12, "tolerance": 0.1}
     made, _sent = measure(OnceSlow(rate=20, takes=0.05), search=search, slo={"ttft_from_schedule_p99_ms": 500})
     rates = [each.step.rate for each in made.measured]
@@ -195,7 +195,7 @@ def test_a_search_does_not_turn_at_a_rate_that_sends_too_few_requests_to_know(me
 
 
 def test_a_search_turns_at_a_rate_of_which_all_requests_are_too_slow(measure):
-    """However few they are: that is no chance."""
+    """Even a few requests suffice if all are too slow, since that cannot be chance."""
     made, _sent = measure(Server(takes=2.0), search={"rate": 2, "seconds": 20, "most": 3}, slo={"ttft_from_schedule_p99_ms": 500})
     assert [each.step.rate for each in made.measured] == [2, 1, 0.5]
 
@@ -221,7 +221,7 @@ def test_progress_is_reported_every_two_seconds_and_at_the_end(measure):
 
 
 def test_a_stalled_client_measures_from_the_schedule_and_reports_its_lateness(measure):
-    """Coordinated omission: what was due while it stood still left late, was answered at once, and its users waited all the same."""
+    """Coordinated omission: requests that were due during the stall left late and were answered at once, but their users waited all the same."""
     made, sent = measure(Server(stalls={5: 2.0}), stages=[{"rate": 10, "seconds": 3}], goodput={"ttft_ms": 1000})
     (measured,) = made.measured
     totals = measured.totals
@@ -259,7 +259,7 @@ def idle(takes):
 
 
 def queue(rate, takes=0.0):
-    """A server that answers `rate` requests in a second, one after the other, each some more seconds later."""
+    """A server that serves `rate` requests in a second, one after the other; each answer takes `takes` more seconds."""
 
     def serve(due):
         ends, free = [], 0.0

@@ -55,7 +55,7 @@ def test_percentiles_of_a_slice():
 
 @pytest.mark.parametrize("first", [True, False])
 def test_series_of_different_slice_widths_are_merged_by_time(first):
-    """Each slice of the one lies in the middle of one of the other, whichever is merged."""
+    """Each short slice lies within a long one; the result is the same whichever series is merged into the other."""
     short, long = series((ended(0.5), 0.1), (ended(2.5), 0.1), (ended(5.5, error="timeout"), None)), series((ended(1.0), 0.3), (ended(130.0, tokens=4), 0.3))
     assert (short.width, long.width) == (1 / 16, 2.0)
     one, other = (short, long) if first else (long, short)
@@ -87,7 +87,7 @@ def test_the_spread_of_a_rate_is_computed_from_whole_slices_only(width):
 
 
 def test_a_slice_counts_answers_and_tokens_of_the_requests_due_in_it():
-    """Whenever they ended: 1, 2, 1, 2 between the first and the last."""
+    """Requests count where they were due, whenever they ended: 1, 2, 1, 2 in the slices between the first and the last."""
     made = series(
         (ended(SLICES - 0.1), None),  # so that slices are as wide as a second
         *((ended(30.0 - due, due=due, tokens=4), None) for due in (0.5, 1.5, 2.2, 2.4, 3.5, 4.1, 4.9, 5.5)),
@@ -107,7 +107,7 @@ def test_a_stage_has_many_slices_however_short_it_is(seconds):
 
 
 def test_slow_requests_in_clusters_count_as_fewer_independent_requests():
-    """Every other one does: as if they were independent. All of them for ten seconds, then none for ten: as much information as one in fifteen or more."""
+    """If every second request is slow, requests count as independent; if all are slow for ten seconds, then none for ten, 15 or more count as one."""
     alone = series(*((ended(float(number), due=number / 4), 0.1 + number % 2) for number in range(240)))
     tied = series(*((ended(number / 4, due=number / 4), 0.1 + (number % 80 < 40)) for number in range(240)))
     assert alone.worth("ttft_from_schedule", [600.0]) == 1.0 and tied.worth("ttft_from_schedule", [600.0, 5000.0]) > 15

@@ -35,7 +35,7 @@ def picked(figures, **wanted):
 
 
 def test_counts_and_rates_by_hand():
-    """In 8 seconds: 300 tokens of prompts, 70 of answers."""
+    """The run takes 8 seconds and has 300 tokens of prompts and 70 of answers."""
     made = totals(
         answered(0, sent=0.5, prompt=100, tokens=30, cached_tokens=40, chunks=3, server="pod-a", model="one"),
         answered(1, sent=2.0, prompt=100, tokens=40, cached_tokens=0, chunks=4, server="pod-b", model="two"),

@@ -39,7 +39,7 @@ def test_a_worker_raises_its_open_file_limit_to_the_hard_limit():
 
 
 def test_the_open_file_limit_is_raised_as_far_as_macos_allows(monkeypatch):
-    """As macOS: without a hard limit, and none higher than 10,240."""
+    """macOS has no hard limit, and refuses a limit higher than 10,240."""
     limits = [256, worker.resource.RLIM_INFINITY]
 
     def limit(_which, wanted):

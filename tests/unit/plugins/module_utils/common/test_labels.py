@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""By its labels an object is that of a file, or someone else's."""
+"""The labels of an object show whether it belongs to a file or to someone else."""
 
 from __future__ import annotations
 

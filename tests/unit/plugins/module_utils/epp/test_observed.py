@@ -86,7 +86,7 @@ BALANCED = (
 
 
 def test_plugins_in_metrics_are_matched_by_name_regardless_of_their_type() -> None:
-    """As llm-d's endpoint picker 0.7.1 writes it: both filters by role are of one type in its metrics."""
+    """In the metrics of llm-d's endpoint picker 0.7.1, both filters by role have one type."""
     roles = [("Filter", name, "by-label") for name in ("decode-filter", "prefill-filter")]
     others = [("Scorer", name, name) for name in ("queue-scorer", "prefix-cache-scorer")] + [("Picker", "max-score-picker", "max-score-picker")]
     rows = [f'x_count{{extension_point="{a}",plugin_name="{b}",plugin_type="{c}"}} 2' for a, b, c in roles + others]

@@ -69,7 +69,7 @@ def redirecting(target, hops=1):
 
 
 def test_redirects_to_another_host_are_followed_by_https_only(tls):
-    """As downloads of releases on GitHub are."""
+    """Downloads of releases on GitHub are redirected to another host."""
     with serve(text_at, tls) as last, serve(redirecting(last + "/x", 3), tls) as first:
         assert get(first, insecure=False) == TEXT
     with serve(text_at) as last, serve(redirecting(last + "/x"), tls) as first:

@@ -89,7 +89,7 @@ def test_a_registry_that_wants_the_account_itself(account: tuple[str, str] | Non
 
 @pytest.mark.parametrize("status", [401, 403, 404, 429, 500])
 def test_a_token_that_is_denied_leaves_the_refusal(status: int) -> None:
-    """As ghcr.io answers for a package that is gone."""
+    """ghcr.io denies the token for a package that is gone."""
     with serve(Registry(BEARER, token=(status, {"errors": [{"code": "DENIED"}]}))) as url:
         assert ask(url) == 401
 

@@ -102,7 +102,7 @@ def test_broken_talk(talk, kind):
 
 
 def test_a_response_sent_in_slow_pieces_is_cut_off_at_the_timeout():
-    """The clock moves with each drop: the time is over in the middle of a response whose bytes come one by one, as no timeout of a socket would notice."""
+    """The clock moves with each piece. Pieces arrive all the time, so that no timeout of a socket expires; that of the whole request does."""
     clock = FakeClock()
 
     def talk(connection):
@@ -328,7 +328,7 @@ def test_a_pod_through_the_api_server():
 
 @pytest.mark.parametrize("cuts", [1, 3, 4])
 def test_a_request_on_a_cut_connection_is_retried_up_to_three_times(cuts):
-    """As when a server closes idle connections just when the API server takes one of them, and then another."""
+    """A server may close idle connections just when the API server takes one of them, and then another."""
     bodies = []
 
     def send(method, path, query, body, options):

@@ -65,7 +65,7 @@ def test_applied_fields_that_differ_are_a_change():
 
 @pytest.mark.parametrize("before, action", [({}, "created"), ({"data": {"color": "blue"}}, "changed")])
 def test_a_change_carries_the_uid_of_the_created_or_changed_object(before, action):
-    """By it an Event is found on its object."""
+    """Events are assigned to their object by this UID."""
     change = one({**applied(before, {"kind": "ConfigMap", "data": {"color": "red"}}), "result": {"metadata": {"uid": "u-1"}}})
     assert (change.action, change.uid) == (action, "u-1")
 
@@ -143,7 +143,7 @@ def test_a_dry_run_that_another_moment_may_take(item):
 
 
 def test_a_dry_run_of_a_binding_without_its_role_is_reported_as_untried():
-    """A restricted account may bind what it has itself, for which the API server reads the Role."""
+    """A restricted account may bind only permissions that it has itself: to check that, the API server reads the Role."""
     missing = status(404, "NotFound", 'rolebindings.rbac.authorization.k8s.io "sim-epp" not found')
     tried, applied = one(missing, check=True), one(missing)
     assert (tried.action, tried.untried) == ("created", "reference")

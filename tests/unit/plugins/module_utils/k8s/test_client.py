@@ -57,7 +57,7 @@ def trouble(**params):
     [("36.0.0", "pip install 'kubernetes!=36.0.0,!=36.0.1'"), ("36.0.1", "!=36.0.1'"), ("99.0.0", "install another version")],
 )
 def test_a_library_that_sends_no_token_is_reported_before_connecting(monkeypatch, version, words):
-    """kubernetes 36.0.0 looks a token up under another name than it is kept under."""
+    """kubernetes 36.0.0 reads the token under another name than the one under which it is stored."""
     monkeypatch.setattr(module.kubernetes, "__version__", version)
     monkeypatch.setattr(module.kubernetes.client.Configuration, "auth_settings", lambda self: {})
     line = trouble(host="https://127.0.0.1:1", api_key=TOKEN)
@@ -145,7 +145,7 @@ def test_no_such_host():
 
 
 def test_no_answer_in_time_the_first_of_all_sooner(monkeypatch):
-    """A server that answers nothing is named soon; one that has answered may be slow, and so may one that is waited for."""
+    """A server that has not answered yet is reported soon. The longer timeout is for one that has answered before, or is awaited."""
     with raw(lambda connection: connection.recv(65536)) as url:
         monkeypatch.setattr(module, "FIRST_TIMEOUT", 0.2)
         assert "no answer in time" in trouble(host=url, api_key=TOKEN)

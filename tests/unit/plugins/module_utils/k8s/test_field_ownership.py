@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What we applied is read back from an object's managed fields, and nothing of what others wrote."""
+"""The applied fields of an object are read back from its managed fields, without the fields of other managers."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def test_a_first_installation_that_failed_is_uninstalled_first():
 
 @pytest.mark.parametrize("revision", [2, 10])
 def test_a_later_revision_that_failed_is_upgraded_by_force(revision):
-    """Also with the same version and values, for which kubernetes.core.helm would do nothing."""
+    """The version and values may be the same, for which kubernetes.core.helm would do nothing."""
     assert steps_to_present(release("failed", revision), "1.9.1", {"replicas": 1}) == {"uninstall": False, "install": True, "force": True}
 
 

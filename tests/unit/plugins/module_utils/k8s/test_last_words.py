@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The error that a program logs last, by the marks of loggers, and what ends a program that no table knows."""
+"""The last error of a log, recognized by the marks of loggers; it is the cause of a failure that no table contains."""
 
 from __future__ import annotations
 

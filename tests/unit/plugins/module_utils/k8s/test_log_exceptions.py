@@ -75,7 +75,7 @@ def test_the_cause_of_a_recorded_failure(name):
 
 @pytest.mark.parametrize("name", CAUSES)
 def test_the_cause_on_a_terminal(name):
-    """With progress bars that a carriage return begins again, ends of lines as on Windows, and the colours of vLLM."""
+    """The log has progress bars with carriage returns, Windows line endings, and the colours of vLLM."""
     bars = log(name).replace("\n\nLoading", "\rLoading").replace("(Worker pid", "\x1b[0;36m(Worker pid").replace(") ERROR", ")\x1b[0;0m ERROR")
     assert log_failure(bars) == log_failure(bars.replace("\n", "\r\n")) == log_failure(log(name))
 

@@ -30,7 +30,7 @@ def kept(*items: Facts, owners: Facts | None = None, namespace: str = HOME, **ou
 
 
 def planned(**user: t.Any) -> Facts:
-    """What is ours by the plan of a file."""
+    """The contents that belong to the collection, by the plan of a file."""
     return plan({"llm_d_charts": {"envoy_gateway": "/c", "gpu_operator": "/c"}, **user})["removal"]["contents"]
 
 

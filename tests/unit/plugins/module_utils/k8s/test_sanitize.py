@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is kept as evidence holds no secret."""
+"""Evidence that is kept contains no secret."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_forms_of_secrets(given, shown):
     "name", ["Cookie", "X-Goog-Signature", "Ocp-Apim-Subscription-Key", "jwt", "DB_PASSWORD", "TLS_PRIVATE_KEY", "HF_TOKENS", "client-secret", "Credentials"]
 )
 def test_an_entry_with_the_name_of_a_credential_has_no_value(name):
-    """By the list of names that says which headers of a load are hidden: common/credentials.py."""
+    """The same list of names, in common/credentials.py, hides headers of a load."""
     assert redact_part([{"name": name, "value": "plain"}]) == [{"name": name, "value": "(removed)"}]
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A checksum that moves with the value of a Secret, and with nothing else, and says nothing of it."""
+"""The checksum changes with the value of a Secret and with nothing else, and does not reveal the value."""
 
 from __future__ import annotations
 

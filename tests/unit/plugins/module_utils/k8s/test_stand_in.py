@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Objects of a namespace that is not there yet are tried in another one, under names that nothing there has."""
+"""Objects of a namespace that does not exist yet are tried in another namespace, under names that no object there has."""
 
 from __future__ import annotations
 

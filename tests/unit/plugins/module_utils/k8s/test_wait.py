@@ -210,7 +210,7 @@ def test_a_hopeless_wait_ends_early_and_reports_cause_and_remedy():
 
 
 class Crashes(Api):
-    """An API server whose one pod runs again and again, each time with the next error; one phase of a run passes with every read of the pod.
+    """An API server whose only pod restarts again and again, each time with the next error; each read of the pod advances one phase of a run.
 
     The kubelet restarts a container at once after its first end, then after a back-off. errors: of each run, whose last is repeated; `-` ends with 0.
     """
@@ -498,7 +498,7 @@ def ago(seconds):
 
 @pytest.fixture
 def server_clock(monkeypatch):
-    """The API server's clock goes with the clock of the wait; that of this host says another time."""
+    """The API server's clock runs with the clock of the wait; the clock of this host differs."""
     monkeypatch.setattr(client.Cluster, "server_time", lambda self: NOW + self.clock.now() - 1000)
 
 

@@ -162,7 +162,7 @@ def test_a_text_that_is_also_a_key_is_no_trap(text):
     [("12.5", 12.5), ("0", 0.0), ("true", None), ("-1", None), ('"x"', None), ("null", None), ("NaN", None), ("Infinity", None), ("1" + "0" * 400, None)],
 )
 def test_the_time_in_the_server_s_queue(text, wanted):
-    """As JSON comes from the wire, with values that Python takes for a number and that no server can mean."""
+    """The JSON contains values that Python parses as numbers and that are no valid times, such as true, -1 and NaN."""
     last = b'data: {"choices": [], "usage": {"completion_tokens": 1, "queue_time_ms": ' + text.encode() + b"}}\n\n"
     record = read(HEAD + body(stream(chunk("a", "stop"), done=False)) + body(last) + b"0\r\n\r\n", []).record
     assert (record.queue_ms, record.output_tokens, record.error) == (wanted, 1, None)

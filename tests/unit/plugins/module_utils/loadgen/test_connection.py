@@ -95,7 +95,7 @@ def test_a_request_received_by_the_server_is_not_sent_again_when_it_closes(then)
 
 
 def test_a_connection_that_was_closed_before_the_request_is_not_used() -> None:
-    """Also where the loop has had no time to see that it is closed."""
+    """The loop had no time to notice that the connection is closed."""
     server = Server(lambda _server, _kept: None)
 
     def stall(sender: client.LoadClient) -> None:

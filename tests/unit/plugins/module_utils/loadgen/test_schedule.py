@@ -40,7 +40,7 @@ def test_schedules_repeat_and_never_run_backwards(rate, requests, seed):
     ("rate", "seconds", "requests"), [(2, 5, 10), (4, 3, 12), (0.3, 10, 3), (2.5, 1, 3), (0.1, 1, 1), (8, 0.5, 4), (1 / 3, 3, 1), (0.1, 30, 3)]
 )
 def test_a_short_stage_keeps_its_rate_with_every_seed(rate, seconds, requests, arrivals):
-    """As many requests as rate * seconds, rounded up, all within the stage, and as far apart as the rate says."""
+    """The stage has rate * seconds requests, rounded up, all within its time, and as far apart as its rate requires."""
     for seed in range(50):
         due = list(times(Step(rate=rate, seconds=seconds), seed, arrivals))
         assert len(due) == requests and due[0] >= 0 and due[-1] < seconds

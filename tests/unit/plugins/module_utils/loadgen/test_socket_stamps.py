@@ -54,7 +54,7 @@ async def send_together(url: str, count: int):
 
 
 class Late:
-    """A server's answer after 0.2 s, and clients that stand still until it has been there for STALL, however busy this host is."""
+    """A server that answers after 0.2 s, and a client that stands still until STALL after that, however busy this host is."""
 
     def __init__(self) -> None:
         self.sent = threading.Event()
@@ -159,7 +159,7 @@ def test_a_refused_connection_leaves_no_socket_open():
 
 
 def test_one_connection_at_its_bytes():
-    """What a server sends at once and closes is read to its end."""
+    """An answer that the server sends at once before it closes the connection is read to its end."""
     with raw(lambda connection: connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + ANSWER)) as url:
         record, _back = asyncio.run(send_one(url, lambda: time.sleep(0.3)))
     assert record.error is None and record.output_tokens == 2

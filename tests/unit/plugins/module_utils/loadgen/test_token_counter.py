@@ -1,4 +1,4 @@
-"""What counts tokens beside the load never lets a run wait forever."""
+"""The counting of tokens beside the load never makes a run wait forever."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ OPTIONS: dict[str, dict[str, t.Any]] = {
 
 @pytest.mark.parametrize("kind", OPTIONS)
 def test_runs_with_one_seed_have_equal_prompt_sizes_and_no_common_prefix(kind: str) -> None:
-    """Else two runs could not be compared: one would have had the longer prompts."""
+    """Two runs could not be compared if one had longer prompts."""
 
     def sizes(seed: int, nonce: str) -> list[tuple[int, int, str]]:
         made = source({"kind": kind, **OPTIONS[kind]}, request.Shape("completions"), [{"name": "m", "weight": 1}], seed, nonce)

@@ -68,7 +68,7 @@ def test_ready_is_no_proof_of_gpus(state, conditions, ok, words):
     ],
 )
 def test_a_gaudi_cluster_policy_is_ready_when_its_status_is_ready(status, ok, words):
-    """A status decides where there is one, in any state of the pods."""
+    """The status alone decides, whatever the state of the pods is."""
     readiness = judge({"apiVersion": "habanalabs.habana.ai/v1", "kind": "ClusterPolicy", "metadata": {"name": "habana-ai"}, "status": status})
     assert readiness.ready is ok and words in readiness.reason and (ok or "habana-ai-operator" in readiness.remedy)
 
@@ -102,7 +102,7 @@ def test_gaudis_policy_without_a_status_is_judged_by_its_pods(pods, ok, words):
 
 
 def device_config(plugin=(2, 2), driver=(2, 2), observed_generation=3, error=None, ready=True, **spec):
-    """As release 1.5 writes it: numbers of 0 are left out, and Ready is set once the DeviceConfig has been read."""
+    """A DeviceConfig as release 1.5 writes it: numbers of 0 are left out, and Ready is set once the DeviceConfig has been read."""
 
     def numbers(pair):
         return {key: value for key, value in zip(("desiredNumber", "availableNumber"), pair, strict=True) if value}

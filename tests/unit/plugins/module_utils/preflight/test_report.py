@@ -890,7 +890,7 @@ def test_tolerations(toleration: Facts, right: bool) -> None:
     ],
 )
 def test_tolerations_that_compare_numbers(level: str, operator: str, value: str, right: bool) -> None:
-    """As kube-scheduler 1.37 evaluates them, with the feature gate TaintTolerationComparisonOperators."""
+    """The results are those of kube-scheduler 1.37 with the feature gate TaintTolerationComparisonOperators."""
     taint = {"key": "level", "value": level, "effect": "NoSchedule"}
     assert tolerated(taint, [{"key": "level", "operator": operator, "value": value}]) is right
 

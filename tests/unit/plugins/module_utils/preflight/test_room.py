@@ -90,7 +90,7 @@ def test_a_pod_that_fits_no_node_is_an_error_only_without_a_node_autoscaler(fact
 
 
 def test_to_a_cluster_without_nodes_they_can_be_added() -> None:
-    """Except where the user says that no nodes are added, and for accelerators."""
+    """A cluster without nodes is a warning. It is an error if the user's file has no node autoscaler, and for accelerators."""
     assert {(each.id, each.severity) for each in findings({"nodes": [], "node_autoscalers": NONE}, accelerator={"vendor": "none"})} == {
         ("nodes/none", "warning")
     }
@@ -125,7 +125,7 @@ def test_the_accelerator_taint_needs_no_toleration_on_gke() -> None:
 
 
 def test_a_replica_larger_than_any_node_is_reported_as_a_node_size_error() -> None:
-    """Two nodes of four for a replica of eight: nothing uses them, and nothing can be freed."""
+    """A replica of eight GPUs does not fit on two nodes of four; no pod uses these, so that none can be freed."""
     facts = {"nodes": [node(gpu="4"), node("b", gpu="4")], "node_autoscalers": NONE}
     [finding] = findings(facts, accelerator={"per_replica": 8})
     assert (finding.id, finding.found, finding.needed) == ("nodes/size", f"cpu-1 4 {GPU}; b 4 {GPU}", f"8 {GPU} on one node")

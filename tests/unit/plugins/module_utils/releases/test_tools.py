@@ -91,7 +91,7 @@ def test_a_module_that_crashed_on_import_names_the_version() -> None:
 
 
 def test_no_requirement_allows_what_is_broken(root: Path) -> None:
-    """Only versions that are broken alone: a broken pair is reported by preflight and in the error."""
+    """Only versions that are broken by themselves are excluded: a broken pair is reported by preflight and in the error."""
     alone = [(row.name, row.versions.removeprefix("==")) for row in BROKEN if row.versions.startswith("==") and not row.beside]
     stated: list[tuple[str, str]] = []
     for path in sorted((root / "plugins").rglob("*.py")):
@@ -105,7 +105,7 @@ def test_no_requirement_allows_what_is_broken(root: Path) -> None:
 
 
 def test_galaxy_installs_no_collection_that_is_broken(root: Path) -> None:
-    """Also versions that are broken with a common tool: Galaxy cannot check the version of Helm."""
+    """Versions that are broken with a common tool are excluded too: Galaxy cannot check the version of Helm."""
     wanted = yaml.safe_load((root / "galaxy.yml").read_text(encoding="utf-8"))["dependencies"]
     collections = [row for row in BROKEN if row.name in wanted]
     assert collections

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Text and tables for a terminal: they fit, and say everything."""
+"""Text and tables fit a terminal and omit nothing."""
 
 from __future__ import annotations
 

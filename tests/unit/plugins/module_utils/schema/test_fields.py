@@ -294,7 +294,7 @@ def test_every_default_and_example_of_the_schema_is_valid() -> None:
 
 
 def test_a_list_is_accepted_as_text_with_lines_or_commas() -> None:
-    """As the answer to a survey question with several lines."""
+    """The answer to a survey question with several lines is such a text."""
     names = Field("list", "", elements=Field("str", "", format="dns_label"))
     assert complete("a\r\nb\n, c,\n", names, "x") == (["a", "b", "c"], [])
     assert complete("1\n2.5\n", Field("list", "", elements=Field("float", "")), "x") == ([1, 2.5], [])

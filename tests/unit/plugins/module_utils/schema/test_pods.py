@@ -169,7 +169,7 @@ def specs(directives: t.Any) -> t.Any:
 
 
 def without_null(value: t.Any) -> t.Any:
-    """An object as Kubernetes keeps it, without `null`; merged lists by name, since a patch puts an element elsewhere that it takes out and back in."""
+    """An object as Kubernetes keeps it, without `null`. Lists are sorted by name: a patch that removes and adds an element changes its position."""
     if isinstance(value, dict):
         return {key: without_null(item) for key, item in value.items() if item is not None}
     return sorted((without_null(item) for item in value), key=lambda item: item.get("name", "")) if isinstance(value, list) else value

@@ -302,7 +302,7 @@ def test_a_gauge_that_is_written_late_is_waited_for():
 
 
 def test_a_gauge_has_been_written_once_the_service_has_answered_for_so_long():
-    """A missing server delays a verdict by no more than that."""
+    """A missing server delays a verdict by no more than `refresh`."""
     clock = FakeClock()
     observation = probe(InferenceGateway(ready=1, one_server=True), clock=clock, endpoints=2, limits=ProbeLimits(refresh=2.0))
     assert observation["ready_endpoints"] == 1 and 2.0 <= sum(clock.sleeps) < 3.0
@@ -327,7 +327,7 @@ def test_a_policy_without_memory():
 
 
 def test_a_random_picker_is_hardly_ever_mistaken_for_a_sticky_one():
-    """All of the requests to one of `servers`, each as likely as the others: docs/claims.md promises once in 8 million with two."""
+    """The chance that a random picker sends all requests to one server: docs/claims.md promises once in 8 million with two servers."""
     sent = ProbeLimits().spread_max
     assert [servers * servers**-sent < 1 / 8e6 for servers in (2, 3, 8)] == [True] * 3
     assert ProbeLimits().spread_min < sent and sent % ProbeLimits().spread_min == 0, "the last check is after the last request"
@@ -483,7 +483,7 @@ class Guesses(InferenceGateway):
     ],
 )
 def test_chance_keeps_no_promise(monkeypatch, rule):
-    """In none of the rounds, however long the probe waits for KV events."""
+    """Correct picks by chance fulfil the promise `follow` in no round, however long the probe waits for KV events."""
     monkeypatch.setattr(secrets, "token_hex", lambda _size: "a-nonce")
     claims, observation = behind(monkeypatch, Guesses(rule), "decode")
     assert not claims["follow"]["ok"] and observation["follow"]["right"] < observation["follow"]["sent"], observation["follow"]
@@ -527,7 +527,7 @@ def test_servers_without_pod_header_are_identified_by_their_own_counters(monkeyp
 
 def test_the_obeyed_claim_can_be_judged_by_the_servers_own_counters(monkeypatch):
     class Apart(InferenceGateway):
-        """Its servers count what they answer, its picker what it picks."""
+        """A gateway whose servers count their answers, and whose picker counts its picks."""
 
         def metrics(self):
             return super().metrics().replace('pod_name="pod-a"', 'pod_name="pod-x"')

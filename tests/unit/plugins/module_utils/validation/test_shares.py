@@ -90,7 +90,7 @@ def test_requests_that_reach_none_of_the_endpoint_pickers_are_reported() -> None
 
 
 def test_the_tail_is_that_of_a_binomial_distribution() -> None:
-    """By hand: P(X <= 1 of 3 at 1/2) is 1/8 + 3/8, P(X >= 3 of 3 at 1/2) is 1/8; nothing at weight 0 is certain."""
+    """P(X <= 1 of 3 at 1/2) is 1/8 + 3/8, P(X >= 3 of 3 at 1/2) is 1/8; no success at weight 0 is certain."""
     trial = {"counted": {"a": 1, "b": 2}}
     assert not shares.unlikely({"a": 1, "b": 1}, trial)
     assert shares._tail(1, 3, 0.5) == 0.5 and shares._tail(3, 3, 0.5) == 0.125 and shares._tail(0, 9, 0.0) == 1.0 and shares._tail(1, 9, 0.0) == 0.0

@@ -153,7 +153,7 @@ SCALERS = "/apis/autoscaling/v2/namespaces/llm-d/horizontalpodautoscalers"
 
 
 def scaler(name, target, reason="ValidMetricFound", status="True"):
-    """As Kubernetes 1.34 shows it."""
+    """A HorizontalPodAutoscaler as Kubernetes 1.34 shows it."""
     return {
         "metadata": {"name": name},
         "spec": {"minReplicas": 2, "maxReplicas": 8, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": target}},
@@ -202,7 +202,7 @@ PREFIX = "the HPA was unable to compute the replica count: unable to get externa
 
 
 def event(name, message, at, reason="KEDAScalerFailed"):
-    """As KEDA 2.21 writes it."""
+    """An Event as KEDA 2.21 writes it."""
     return {"reason": reason, "message": message, "lastTimestamp": None, "eventTime": at, "involvedObject": {"kind": "ScaledObject", "name": name}}
 
 
@@ -232,7 +232,7 @@ def event(name, message, at, reason="KEDAScalerFailed"):
     ],
 )
 def test_why_a_metric_cannot_be_had(prove, message, keda, evidence, remedy):
-    """A Prometheus that does not answer and a query without series, for KEDA, whose autoscaler does not report the cause, and for an adapter."""
+    """A Prometheus does not answer, or a query has no series: KEDA reports the cause in an Event, an adapter in the autoscaler."""
     server, item = Server(), scaler("keda-hpa-a", "sim-decode", "FailedGetExternalMetric", "False")
     item["status"]["conditions"][1]["message"] = message
     item["metadata"]["ownerReferences"] = [{"kind": "ScaledObject", "name": "a"}] if keda else []
@@ -283,7 +283,7 @@ def test_the_check_waits_for_a_planned_autoscaler_to_report_conditions(prove):
 
 @pytest.mark.parametrize(("wait", "patient", "ok"), [(5, True, True), (0, True, False), (5, False, False)])
 def test_metrics_may_take_longer_than_answers(prove, tmp_path, wait, patient, ok):
-    """A Prometheus observes monitors that the same run has created a minute later. There is no wait with `wait` 0, and without a change."""
+    """A Prometheus observes new monitors up to a minute after the run has created them. With `wait` 0, or without a change, there is no wait."""
 
     class Unscraped(Late):
         READS = 30
@@ -334,7 +334,7 @@ SERVES, SILENT = {"ok": True, "claims": []}, {"ok": False, "claims": []}
     ],
 )
 def test_checks_wait_longer_after_a_change_than_for_the_verdict_alone(given, objects, routing, seconds):
-    """Seconds for a request, for answers, for the log of a picker, for scrapes."""
+    """The four waits are for a request, for answers, for the log of an endpoint picker, and for scrapes."""
     waits = stack.Waits(**{"wait": 60, "timeout": 300, "patient": True, **given})
     assert (waits.request, waits.answer(objects), waits.log, waits.scrape(routing, 180)) == seconds
 

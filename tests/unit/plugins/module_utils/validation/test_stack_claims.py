@@ -92,7 +92,7 @@ NAMES = {("Deployment", "llm-d", "epp"): "sim/picker", ("HTTPRoute", "llm-d", "s
 
 
 def test_objects_that_have_a_claim_of_their_own():
-    """With the reason that the wait returns for each, since it returns no status."""
+    """Each claim has the reason that the wait returns for its object, since the wait returns no status."""
     obj = recorded("httproute")
     ref = Ref(obj["apiVersion"], "HTTPRoute", obj["metadata"]["namespace"], obj["metadata"]["name"])
     route = named(ref, obj, judge(obj).reason)

@@ -98,7 +98,7 @@ def test_a_scorer_declares_the_makers_of_what_it_reads(line: str, alias: str) ->
 @pytest.mark.parametrize(("line", "alias"), [(line, alias) for line in LINES for alias in catalog.FILTER_ALIASES if has(alias, catalog.FILTER_ALIASES, line)])
 @pytest.mark.parametrize("disaggregated", [False, True])
 def test_a_filter_declares_the_makers_of_what_it_reads(line: str, alias: str, disaggregated: bool) -> None:
-    """With separate prefill and decode servers too."""
+    """Separate prefill and decode servers are checked too."""
     parameters = ATTRIBUTE["filter"] if alias == "endpoint_attribute" else REQUIRED.get(alias, {})
     scheduler = {"scorers": {"queue": 1}, "filters": [{alias: parameters}]}
     if disaggregated and line in catalog.lines_of("disagg-profile-handler") and alias not in ("decode", "prefill"):
@@ -135,7 +135,7 @@ def test_sticky_and_token_load_need_no_predictor(line: str) -> None:
 
 @pytest.mark.parametrize("line", ROUTER)
 def test_a_prefix_producer_with_parameters_is_declared_only_once(line: str) -> None:
-    """A reader finds the producer by its default name, so that a second one, without the parameters, would be the one that is read."""
+    """Plugins look the producer up by its default name: of two producers, they would read the one without the parameters."""
     options = {"scorers": {"prefix": {"lru_capacity_per_server": 9}, "latency": 1, "no_hit_lru": 1}, "filters": ["prefix_affinity"]}
     for scheduler in (options, {**options, "disaggregation": {"decider": "always"}}):
         built = build(scheduler, line, CONTEXT)
@@ -172,7 +172,7 @@ def document(line: str, *plugins: dict[str, t.Any] | str) -> dict[str, t.Any]:
     ],
 )
 def test_a_document_of_the_user_s_own(line: str, plugins: list[dict[str, t.Any] | str], says: str) -> None:
-    """A maker that the line does not create by itself has to be declared, under the name that the line looks up."""
+    """A producer that the release line does not create by itself has to be declared, under the name that the line looks up."""
     problems = [f"{problem.path}: {problem.reason} {problem.fix}" for problem in check.check(document(line, *plugins), line)]
     assert [problem.startswith("plugins[0]:") and says in problem for problem in problems] == [True] * bool(says), problems
 

@@ -172,7 +172,7 @@ def test_options_of_the_deployment_do_not_change_the_configuration() -> None:
 
 @pytest.mark.parametrize("line", [line for line in LINES if line != "scheduler-0.7"])
 def test_prefix_parameters_are_written_to_the_prefix_cache_producer(line: str) -> None:
-    """Soft since 1.5, hard since router 0.9; the user writes them at the scorer in either spelling."""
+    """The producer has them since 1.5, the scorer has them no longer since router 0.9; the user writes them at the scorer, in either spelling."""
     built = made({"preset": "balanced", "scorers": {"prefix": {"block_size_tokens": 64, "autoTune": False}}}, line)
     assert plugin(built, "approx-prefix-cache-producer")["parameters"] == {"blockSizeTokens": 64, "autoTune": False}
     assert "parameters" not in plugin(built, "prefix-cache-scorer")

@@ -76,7 +76,7 @@ DISAGGREGATED = [
 @pytest.mark.parametrize("line", sorted(ROUTER))
 @pytest.mark.parametrize(("scheduler", "prefill", "decode"), DISAGGREGATED)
 def test_only_prefill_servers_keep_a_prefix(line: str, scheduler: Facts, prefill: list[str], decode: list[str]) -> None:
-    """As in upstream's guide pd-disaggregation: the prompt is computed where its prefix is, and answers go where the fewest requests are."""
+    """Upstream's guide pd-disaggregation does the same: prompts go to servers that have their prefix, answers to those with the fewest requests."""
     built = made({"preset": "sticky", "disaggregation": True, **scheduler}, line)
     first, second = ([name for name, _weight in profile(built, index)] for index in (0, 1))
     assert first == ["prefill-filter", FILTER, *prefill, "max-score-picker"] and second == ["decode-filter", *decode, "max-score-picker"]
@@ -174,7 +174,7 @@ DECODE = [("decode-filter", None), ("active-request-scorer", 1), ("max-score-pic
 
 @pytest.mark.parametrize("line", sorted(ROUTER))
 def test_disaggregated_sticky_picks_prefill_by_prefix_and_decode_by_load(line: str) -> None:
-    """As llm-d's guide pd-disaggregation since July 2026: the cache of prefixes is that of the prefill servers."""
+    """llm-d's guide pd-disaggregation does so since July 2026: the prefix cache is that of the prefill servers."""
     built = made({"preset": "sticky", "disaggregation": {"decider": "always", "encode": True}}, line, max_model_len=8192)
     encode, prefill, decode = (profile(built, index) for index in range(3))
     assert prefill == [("prefill-filter", None), (FILTER, None), ("token-load-scorer", 1), ("max-score-picker", None)]

@@ -185,7 +185,7 @@ def test_experimental_plugins_need_their_flag() -> None:
 
 
 def test_integer_weights_where_a_line_reads_integers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No line of the table does any more (GIE before 1.4 did); the fact decides, not the name."""
+    """No line of the table reads integers any more (GIE before 1.4 did); `integer_weights` of the line decides, not its name."""
     monkeypatch.setitem(release_lines.LINE_FACTS, S07, dataclasses.replace(LINE_FACTS[S07], integer_weights=True))
     made = document(S07, *QUEUE, profile=[{"pluginRef": "queue-scorer", "weight": 1.5}, "max-score-picker"])
     assert "whole numbers" in problems_of(made)["schedulingProfiles[0].plugins[0].weight"]

@@ -72,7 +72,7 @@ def test_objects_of_an_option_are_pruned_when_it_is_removed_or_changed(first: Fa
 
 @pytest.mark.parametrize("provider", ["envoy_gateway", "istio", "kgateway", "agentgateway", "standalone", "gke", "openshift"])
 def test_objects_in_shared_namespaces_are_labeled_with_their_home_namespace(provider: str) -> None:
-    """In namespaces for routes, Gateways and endpoint pickers objects have the label; in the namespace of the file no object has it."""
+    """Objects in the namespaces for routes, Gateways and endpoint pickers have the label; objects in the file's own namespace do not."""
     apart = {"provider": provider, **({} if provider == "standalone" else {"namespace": "gateways", "routes_namespace": "routes"})}
     platform = provider if provider in ("gke", "openshift") else "kubernetes"
     given = user(LLAMA, llm_d_gateway=apart, llm_d_platform=platform, llm_d_monitoring=MONITORED, llm_d_model_token="hf_x", llm_d_image_pull_credentials=PULL)
@@ -213,7 +213,7 @@ def test_another_instance_and_objects_of_strangers_stay() -> None:
 
 @pytest.mark.parametrize("connection", ["pool", "ext_proc"])
 def test_files_of_one_instance_name_that_share_namespaces_leave_each_other_alone(connection: str) -> None:
-    """Two teams share a Gateway and a namespace for routes, with the default instance; in one case the namespace of one team is the other's for both."""
+    """Two teams share a Gateway and a namespace for routes, with the default instance; in some cases, both are in one team's own namespace."""
 
     def team(home: str, name: str, **gateway: t.Any) -> Facts:
         shared = {"provider": "istio", "connection": connection, "create": False, "name": "shared", **gateway}

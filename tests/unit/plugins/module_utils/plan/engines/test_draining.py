@@ -77,7 +77,7 @@ def test_a_simulator_finishes_requests_for_half_a_minute_of_its_own(seconds: int
     ids=["nodes", "prefill"],
 )
 def test_servers_that_other_servers_need_sleep_for_the_whole_drain_time(options: Facts) -> None:
-    """The pods of a group, and a prefill server whose KV caches are still fetched."""
+    """Such servers are the pods of a group, and prefill servers whose KV caches are still fetched."""
     service = planned({**LLAMA, **options})
     servers = (
         [service["server"]["worker"], service["server"]]

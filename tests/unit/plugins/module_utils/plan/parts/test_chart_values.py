@@ -105,7 +105,7 @@ def test_the_option_that_decides_is_named(key: str, values: Facts, path: str, fi
 
 @pytest.mark.parametrize(("key", "place"), [(key, place) for key, places in CHART_DISPLACES.items() for place in places])
 def test_values_that_displace_planned_ones_are_refused(key: str, place: str) -> None:
-    """Helm takes them before the plan's values, which are under another path."""
+    """Helm would use these values instead of the plan's values, which are under another path."""
     refused: t.Any = None
     for step in reversed(place.split(".")):
         refused = {step: refused}

@@ -67,7 +67,7 @@ def test_prefill_servers_have_additions_of_the_service_and_their_own() -> None:
 
 
 def test_short_forms_are_for_all_servers_and_prefill_servers_change_them() -> None:
-    """As those of `pod` are, which cannot have the same field as well: one of two lists would be lost."""
+    """Fields of `pod` are handled alike. A field that is set by a short form and in `pod` is refused: one of the two lists would be lost."""
     short = {"node_selector": {"pool": "gpu", "zone": "a"}, "tolerations": [{"key": "gpu", "operator": "Exists"}]}
     own = {"pod": {"nodeSelector": {"pool": "prefill", "zone": None}, "tolerations": [{"key": "prefill"}]}}
     decode, prefill = servers(SPLIT, **short, prefill=own)
