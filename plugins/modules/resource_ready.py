@@ -162,6 +162,7 @@ msg:
   description: Which objects were not ready at the end of the time, each with its reason.
   returned: on failure
   type: str
+  sample: "1 of 4 objects is not ready after 300 s"
 """
 
 from ansible.module_utils.basic import AnsibleModule

@@ -176,6 +176,7 @@ msg:
   description: Why nothing could be diagnosed.
   returned: on failure
   type: str
+  sample: "request_timeout must be more than 0"
 """
 
 import datetime

@@ -151,6 +151,7 @@ msg:
   description: Why nothing could be validated, or in check mode that nothing was sent.
   returned: on failure and in check mode
   type: str
+  sample: "check mode: nothing was sent, nothing is validated"
 """
 
 import datetime

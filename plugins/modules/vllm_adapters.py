@@ -102,6 +102,7 @@ msg:
   description: Each adapter that could not be loaded or unloaded, with the reason.
   returned: on failure
   type: str
+  sample: "services[0] names no server: write urls or replicas"
 """
 
 import typing as t

@@ -143,6 +143,7 @@ msg:
   description: Why no prompt could be sent, or in check mode that none was sent.
   returned: on failure and in check mode
   type: str
+  sample: "check mode: no prompt was sent, so the state of the caches is unknown"
 """
 
 import time
