@@ -70,6 +70,10 @@ held:
   description: Whether this run has it, or had it where it is released.
   returned: always
   type: bool
+reached:
+  description: Whether the API server answered, and took the account.
+  returned: on failure
+  type: bool
 waited:
   description: Seconds that were waited for another run.
   returned: success
@@ -140,12 +144,12 @@ def main() -> None:
         waited = taken(module, lease, cluster.clock)
     except ApiError as exc:
         if exc.status not in (403, 404):
-            module.fail_json(msg=str(exc), held=False)
+            module.fail_json(msg=str(exc), held=False, reached=exc.status != 401)
         if exc.status == 403:
             module.warn(UNGUARDED.format(**params, why=one_line(exc.message or "403", 200)))
         module.exit_json(changed=False, held=False, waited=0.0)
     except ClusterError as exc:
-        module.fail_json(msg=str(exc), held=False)
+        module.fail_json(msg=str(exc), held=False, reached=False)
     module.exit_json(changed=False, held=True, waited=round(waited, 1))
 
 

@@ -420,7 +420,7 @@ def test_an_interval_that_reaches_failed_requests_is_judged_by_its_other_end(ear
 
 
 def test_a_run_that_loses_many_requests_does_not_pass_its_baseline():
-    """With 15 % of the requests lost, the 90th percentile is that of a lost request, whatever times the others have."""
+    """With one request in six lost, the 90th percentile is that of a lost request, whatever times the others have."""
     good, bad = (
         [record(0, second / 10, second / 10, second / 10 + 0.1, second / 10 + 0.4, error=None if number % every else "http_503")
          for number, second in enumerate(range(400))]
