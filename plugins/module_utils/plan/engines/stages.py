@@ -22,6 +22,7 @@ AGREED_FLAGS = (
     *("quantization", "quantization-config", "revision", "rope-scaling", "rope-theta", "served-model-name", "speculative-config"),
     *("tokenizer", "tokenizer-mode", "tokenizer-revision"),
 )
+NO_ENGINE: Facts = {"args": [], "env": {}, "simulator": None}  # the block `engine` of prefill servers, where the file has none
 AGREED_VARIABLES = ("VLLM_ATTENTION_BACKEND", "VLLM_KV_CACHE_LAYOUT")
 _AGREE = "is of both stages: decode servers read the KV cache of prefill servers, and clients do not tell them apart."
 
@@ -29,7 +30,7 @@ _AGREE = "is of both stages: decode servers read the KV cache of prefill servers
 def of_prefill(service: Facts) -> Facts:
     """The service with the options of its prefill servers in place of those of all servers. Arguments under prefill come last, where they win."""
     own = service["prefill"]
-    below, above = service["engine"], own["engine"] or {"args": [], "env": {}, "simulator": None}
+    below, above = service["engine"], own["engine"] or NO_ENGINE
     engine = {**below, **_stated(above), "args": below["args"] + above["args"], "env": {**below["env"], **above["env"]}}
     if above["simulator"]:
         engine["simulator"] = {**above["simulator"], **mapping(below["simulator"]), **_stated(above["simulator"])}

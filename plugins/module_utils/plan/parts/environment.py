@@ -8,7 +8,7 @@ from __future__ import annotations
 import collections.abc as c
 import typing as t
 
-from ...common.objects import Facts
+from ...common.objects import Facts, mapping
 from ...schema.environment import FORMS
 from ...schema.fields import REDACTED, Problem
 
@@ -18,6 +18,15 @@ _SOURCES = {"secret": "secretKeyRef", "config_map": "configMapKeyRef"}
 def variables(env: t.Mapping[str, t.Any]) -> list[Facts]:
     """The variables in the form of a container: [{name, value}], or [{name, valueFrom}] of references."""
     return [{"name": name, **({"value": value} if isinstance(value, str) else {"valueFrom": _source(name, value)})} for name, value in env.items()]
+
+
+def as_option(item: Facts) -> t.Any:
+    """A variable of a container in the form of an option `env`, as `variables` reads it; None for one from another source, such as a field of the pod."""
+    source = mapping(item.get("valueFrom"))
+    for option, field in _SOURCES.items():
+        if field in source:
+            return {**dict.fromkeys(_SOURCES), option: source[field].get("name"), "key": source[field].get("key")}
+    return None if source and not item.get("value") else item.get("value") or ""
 
 
 def stated(env: t.Mapping[str, t.Any]) -> dict[str, str]:

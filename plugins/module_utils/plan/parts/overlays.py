@@ -12,6 +12,7 @@ from ...common.objects import Facts, mapping
 from ...releases.gateways import GATEWAY_PROVIDERS
 from ...schema.fields import REDACTED, Problem
 from ...schema.pods import CONTAINER, TEMPLATE, Steps, Type, merged, missing, named, types
+from .environment import as_option
 from .pod_spec import SERVICE_LABEL
 
 _METADATA = ("labels", "annotations")
@@ -109,12 +110,8 @@ def added_environment(block: Facts, path: str, container: str) -> dict[str, tupl
     """{variable: (its value, or its reference as in an option `env`; where it is written)} of the additions of a block to a container."""
     overlays, variables = overlays_of(block, path, container), {}
     for item in _at(overlaid({}, overlays, patch=True), (*_inside(container), "env")) or []:
-        source = mapping(item.get("valueFrom"))
-        value: t.Any = item.get("value") or ""
-        for field, option in (("secretKeyRef", "secret"), ("configMapKeyRef", "config_map")):
-            if field in source:
-                value = {"secret": None, "config_map": None, option: source[field].get("name"), "key": source[field].get("key")}
-        if item.get("name") and (value or not source):
+        value = as_option(item)
+        if item.get("name") and value is not None:
             variables[item["name"]] = (value, _deepest(overlays, (*_inside(container), "env", ("name", item["name"])))[0])
     return variables
 

@@ -10,6 +10,7 @@ import typing as t
 from ...common.objects import Facts, mapping
 from ...schema.fields import Problem
 from ...schema.pods import SHORT_FORMS
+from ..engines.stages import NO_ENGINE
 from ..parts.overlays import ALIKE, Governed, Overlay, added_environment, overlay_problems, overlays_of, refused
 from ..parts.pod_spec import template_of
 from .device_claims import NAME as CLAIM
@@ -60,7 +61,7 @@ def with_added_environment(service: Facts, path: str) -> tuple[Facts, dict[str, 
     view, places = service, dict[str, str]()
     for stage, block in (("", service), ("prefill", service["prefill"])):
         place = f"{path}.{stage}".rstrip(".")
-        engine = block["engine"] or {"args": [], "env": {}, "simulator": None}
+        engine = block["engine"] or NO_ENGINE
         added = {name: value for name, value in added_environment(block, place, CONTAINER).items() if name not in engine["env"]}
         if added:
             own = {**block, "engine": {**engine, "env": {**engine["env"], **{name: value for name, (value, _place) in added.items()}}}}
