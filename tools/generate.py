@@ -200,7 +200,7 @@ def examples() -> dict[str, list[str]]:
 def _intro() -> str:
     return (
         "Set the variables in `inventories/<cluster>/group_vars/all/`; their names begin with `llm_d_`. Every option has a default for production use,\n"
-        "except `name` and `model` of a model service. `ansible-playbook site.yml` reports unknown keys and all other mistakes at once, before it\n"
+        "except `name` and `model` of a model service. `llm_d.inference.site` reports unknown keys and all other mistakes at once, before it\n"
         'changes anything. A text that is a boolean or a number beyond doubt, such as `"4"`, is taken as one, and an empty one is left out:\n'
         "[jobs](jobs.md#surveys-and--e).\n\n"
         "Editors with support for JSON Schema can complete and check the file with `docs/user-file.schema.json`: put\n"

@@ -68,12 +68,14 @@ RAN = {
     "molecule/monitoring": "real Prometheus",
     "molecule/tracing": "real OpenTelemetry collector",
     "molecule/autoscaling": "real KEDA",
-    "molecule/openshift": "local cluster in the shape of OpenShift",
+    "molecule/openshift": "local cluster with imitated OpenShift API",
     "molecule": "local cluster",
 }
 _COVERAGE = """\
-Features of the systems that this collection replaces. *Runs on* says where a feature has run: on the local cluster (a real API server, scheduler, kubelet and
-gateway, with simulated or real engines), or in tests alone, without a cluster. None has run on a GPU.
+Features of the five systems that this collection replaces: the Inference Scheduler Operator (`aneeshkp/llm-d-inference-scheduler-operator`), the LLM-D
+Scheduler-Sim Operator (`junzzhu/llm-d-scheduler-sim-operator`), the Inference Operator (`sangmeshcp/inference-operator`), the llmd-operator
+(`d0w/llm-d-operator`) and the well-lit path for inference scheduling (`ccamacho/inference-scheduler-wlp`). *Runs on* says where a feature has run: on the
+local cluster (a real API server, scheduler, kubelet and gateway, with simulated or real engines), or in tests alone, without a cluster. None has run on a GPU.
 """
 
 
@@ -218,7 +220,7 @@ def versions() -> str:
     lines += ["## Minimum versions", ""]
     lines += [
         f"Kubernetes {MINIMUM['kubernetes']}, Gateway API {GATEWAY_API['minimum']}, inference extension {INFERENCE_EXTENSION_MINIMUM}; on the control host Helm"
-        f" {MINIMUM['helm']} and the Python libraries {libraries}. `playbooks/preflight.yml` reports older versions.",
+        f" {MINIMUM['helm']} and the Python libraries {libraries}. `llm_d.inference.preflight` reports older versions.",
         "",
         "Known to be broken, and reported by preflight and by the error, too:",
         "",
@@ -359,7 +361,7 @@ left, the one with the fewest tokens in flight gets it (`token_load`, where prom
 ```yaml
 scheduler:
   preset: sticky
-  peak_prefill_throughput: 22000 # playbooks/calibrate.yml measures it
+  peak_prefill_throughput: 22000 # llm_d.inference.calibrate measures it
 ```
 
 ```yaml
@@ -372,7 +374,8 @@ scheduler:
 ```
 
 - `peak_prefill_throughput` is a property of the servers, model and accelerators: without it waiting times are those of upstream's servers, two
-  H100 with Qwen3-32B. Other presets do not read it, so it can stand beside any, and `compare_scorers.yml` compares `sticky` with it.
+  H100 with Qwen3-32B. Other presets do not read it, so it can stand beside any, and `llm_d.inference.compare_scorers` compares
+  `sticky` with it.
 - Tokens and requests in flight are counted by each endpoint picker for itself: `scheduler.replicas` above 1 is warned of.
 - Only what is in no cache counts as in flight. Where one prefix is everybody's, 18 s of new tokens seldom come together, and one server keeps all of
   them: lower `max_ttft_penalty_ms` there.
@@ -382,7 +385,7 @@ scheduler:
 - Prefixes are matched up to `engine.max_model_len`, where the file has it.
 
 Compared with the presets around it on 2026-11-27: the endpoint picker of router 0.10 (built by hand), four simulators with four seats each, 500 µs for a token
-of the prompt, 20 ms for one of the answer, 2 cores; each workload takes `compare_scorers.yml` ten minutes. Time to the first token, p50 and p90:
+of the prompt, 20 ms for one of the answer, 2 cores; each workload takes `llm_d.inference.compare_scorers` ten minutes. Time to the first token, p50 and p90:
 
 | workload | requests/s | `round_robin` | `balanced` | `prefix_aware` | `sticky` |
 |---|---:|---:|---:|---:|---:|
@@ -421,7 +424,7 @@ def presets() -> str:
 _DIAGNOSE = """\
 If something does not work, start with:
 
-    ansible-playbook playbooks/diagnose.yml
+    ansible-playbook -i inventories/mine llm_d.inference.diagnose
 
 It inspects every object of the deployment, changes nothing, and prints findings, the most probable cause first, each with what is wrong, where,
 the evidence and the remedy. In the [folder of results](second-deployment.md#results), `diagnosis.json` and `diagnosis.md` contain the same, `diagnose/` the
@@ -452,8 +455,8 @@ def troubleshooting() -> str:
 
 
 _ALERTS = """\
-`llm_d_monitoring.alerts` creates these for each model service ([platforms](platforms.md)). Labels: `severity`, `namespace`, `model_service`, and `servers`
-or `pod` where an alert is about some of the pods. Each fires when it has been true for `llm_d_monitoring.alerts.seconds`."""
+`llm_d_monitoring.alerts` creates these for each model service ([monitoring](monitoring.md#metrics)). Labels: `severity`, `namespace`, `model_service`, and
+`servers` or `pod` where an alert is about some of the pods. Each fires when it has been true for `llm_d_monitoring.alerts.seconds`."""
 
 
 def text_of(lines: t.Sequence[str]) -> str:

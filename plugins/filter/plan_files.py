@@ -13,8 +13,8 @@ from ..module_utils.plan.build import explain
 from ..module_utils.plan.cluster import mirrors
 from ..module_utils.plan.cluster.export import exported
 from ..module_utils.plan.cluster.images import needed
-from ..module_utils.plan.cluster.rights_file import PREFIX, chosen
-from ..module_utils.plan.cluster.rights_file import rights_file as made_of
+from ..module_utils.plan.cluster.permissions_file import PREFIX, chosen
+from ..module_utils.plan.cluster.permissions_file import permissions_file as made_of
 from ..plugin_utils.planning import plain
 
 
@@ -41,10 +41,10 @@ def exported_files(plan: t.Any, definitions: t.Any) -> dict[str, str]:
     return exported(plain(plan), plain(definitions))
 
 
-def rights_file(plan: t.Any, options: t.Any = None) -> dict[str, t.Any]:
+def permissions_file(plan: t.Any, options: t.Any = None) -> dict[str, t.Any]:
     """{state, name, content, lines} of the file with the permissions that a plan needs."""
     if not isinstance(plan, dict) or "preflight" not in plan:
-        raise AnsibleFilterError("rights_file takes a plan")
+        raise AnsibleFilterError("permissions_file takes a plan")
     settings, problems = chosen(plain(options or {}))
     if problems:
         raise AnsibleFilterError(explain(problems, f"{PREFIX}* variables"))
@@ -56,4 +56,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, t.Callable[..., t.Any]]:
         """Names and functions."""
-        return {each.__name__: each for each in (needed_images, mirror_files, exported_files, rights_file)}
+        return {each.__name__: each for each in (needed_images, mirror_files, exported_files, permissions_file)}

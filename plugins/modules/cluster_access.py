@@ -15,7 +15,7 @@ description:
   - Connects to the API server, and checks that it accepts the credentials and that the account has the given permissions.
   - An error is one line, with what to do. It names all missing permissions at once.
 options:
-  rights:
+  permissions:
     description: Permissions that the account must have.
     type: list
     elements: dict
@@ -56,7 +56,7 @@ extends_documentation_fragment:
 EXAMPLES = r"""
 - name: Check the connection and two permissions
   llm_d.inference.cluster_access:
-    rights:
+    permissions:
       - verb: create
         resource: namespaces
       - verb: create
@@ -107,9 +107,9 @@ from ..module_utils.k8s.errors import ClusterError
 from ..module_utils.k8s.related_objects import Observer, references
 
 
-def allowed(cluster: Cluster, right: dict) -> bool:
+def allowed(cluster: Cluster, permission: dict) -> bool:
     """Whether the account has the permission."""
-    attributes = {name: right[name] for name in ("verb", "group", "resource", "namespace") if right.get(name)}
+    attributes = {name: permission[name] for name in ("verb", "group", "resource", "namespace") if permission.get(name)}
     body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes": attributes}}
     answer = cluster.request("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body=body)
     return bool((answer.get("status") or {}).get("allowed"))
@@ -130,10 +130,10 @@ def find_objects(cluster: Cluster, items: list[dict], skip_forbidden: bool) -> l
     ]
 
 
-def words(right: dict) -> str:
+def words(permission: dict) -> str:
     """A permission as text, such as `create deployments.apps in namespace llm-d`."""
-    resource = right["resource"] + (f".{right['group']}" if right.get("group") else "")
-    return f"{right['verb']} {resource}" + (f" in namespace {right['namespace']}" if right.get("namespace") else "")
+    resource = permission["resource"] + (f".{permission['group']}" if permission.get("group") else "")
+    return f"{permission['verb']} {resource}" + (f" in namespace {permission['namespace']}" if permission.get("namespace") else "")
 
 
 def main() -> None:
@@ -147,22 +147,26 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             **auth_spec(),
-            "rights": {"type": "list", "elements": "dict", "default": [], "options": spec},
+            "permissions": {"type": "list", "elements": "dict", "default": [], "options": spec},
             "resources": {"type": "list", "elements": "dict", "default": []},
             "skip_forbidden": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
-    rights = module.params["rights"]
+    permissions = module.params["permissions"]
     try:
         cluster = connect(module)
         version, user = reach(cluster)
-        lacking = [words(right) for right, has in zip(rights, cluster.parallel(lambda right: allowed(cluster, right), rights), strict=True) if not has]
+        lacking = [
+            words(permission)
+            for permission, has in zip(permissions, cluster.parallel(lambda permission: allowed(cluster, permission), permissions), strict=True)
+            if not has
+        ]
         objects = find_objects(cluster, module.params["resources"], module.params["skip_forbidden"])
     except ClusterError as exc:
         module.fail_json(msg=str(exc), reached=getattr(exc, "status", 401) != 401)
     if lacking:
-        remedy = "grant them (playbooks/list_rights.yml writes what an administrator applies), or use an account that has them"
+        remedy = "grant them (playbooks/list_permissions.yml writes what an administrator applies), or use an account that has them"
         module.fail_json(msg=f"the account {user or 'used'!r} lacks permissions on {cluster.server}: {'; '.join(lacking)}; {remedy}", reached=True)
     module.exit_json(changed=False, server=cluster.server, version=version.removeprefix("v"), user=user, existing=objects)
 

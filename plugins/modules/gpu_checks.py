@@ -117,25 +117,32 @@ from ..module_utils.common.labels import has_labels, whose
 from ..module_utils.k8s.client import Cluster, auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
 from ..module_utils.k8s.platform import free_accelerators
+from ..module_utils.k8s.readiness.judge import deletion_verdict
 from ..module_utils.preflight.gpu_checks import ENDED, free, missing_series, port, verdict
 
 PAUSE = 1.0
+REMOVAL = 60.0  # seconds in which a deleted pod has to be gone
 TEXT = {"type": "str", "required": True}
 TEST = {"pool": TEXT, "resource": TEXT, "labels": {"type": "dict", "required": True}, "pod": {"type": "dict", "required": True}}
 POOL = {"selector": TEXT, "cut": {"type": "bool", "default": False}}
 METRICS = {"namespace": {"type": "str"}, "selector": TEXT, "pools": {"type": "list", "elements": "dict", "required": True, "options": POOL}}
 
 
-def remove(cluster: Cluster, path: str) -> None:
-    """Delete a pod, and wait until its name is free again."""
-    while cluster.find(path):
+def removed(cluster: Cluster, path: str) -> str:
+    """Delete a pod, and wait until its name is free again. Returns what holds it after REMOVAL seconds, and an empty text once it is gone."""
+    end = cluster.clock.now() + REMOVAL
+    while pod := cluster.find(path):
+        if cluster.clock.now() >= end:
+            state = deletion_verdict(pod)
+            return f"the test pod {path.rpartition('/')[2]} is {state.reason} after {REMOVAL:g} s; {state.remedy or 'check the kubelet of its node'}"
         cluster.delete(path, body={"gracePeriodSeconds": 0})
         cluster.clock.sleep(PAUSE)
+    return ""
 
 
 def run(cluster: Cluster, tests: list[dict], deadline: float) -> tuple[list[str], list[str]]:
     """Run all test pods in parallel; (those that succeeded, problems)."""
-    paths = {}
+    paths, succeeded, problems = {}, [], []
     try:
         for test in tests:
             metadata = test["pod"]["metadata"]
@@ -143,7 +150,8 @@ def run(cluster: Cluster, tests: list[dict], deadline: float) -> tuple[list[str]
             if (existing := cluster.find(f"{root}/{metadata['name']}")) and not has_labels(existing, metadata["labels"]):
                 remedy = f"write another name for the pool {test['pool']} under llm_d_gpus.pools, or have it deleted"
                 raise ClusterError(f"the test pod cannot be made: there is a Pod {metadata['namespace']}/{metadata['name']} {whose(existing)}; {remedy}")
-            remove(cluster, f"{root}/{metadata['name']}")  # left by a run that was killed
+            if held := removed(cluster, f"{root}/{metadata['name']}"):  # left by a run that was killed
+                raise ClusterError(held)
             cluster.request("POST", root, body=test["pod"])
             paths[f"{root}/{metadata['name']}"] = test
         while True:
@@ -151,14 +159,14 @@ def run(cluster: Cluster, tests: list[dict], deadline: float) -> tuple[list[str]
             if all((pod.get("status") or {}).get("phase") in ENDED for pod in pods.values()) or cluster.clock.now() >= deadline:
                 break
             cluster.clock.sleep(PAUSE)
-        problems = [line for path, test in paths.items() if (line := verdict(pods[path], test))]
-        succeeded = [
-            f"pool {test['pool']}: {test['resource']} on {pods[path]['spec'].get('nodeName')}" for path, test in paths.items() if not verdict(pods[path], test)
-        ]
-        return succeeded, problems
+        for path, test in paths.items():
+            if problem := verdict(pods[path], test):
+                problems.append(problem)
+            else:
+                succeeded.append(f"pool {test['pool']}: {test['resource']} on {pods[path]['spec'].get('nodeName')}")
     finally:
-        for path in paths:
-            remove(cluster, path)
+        problems += filter(None, [removed(cluster, path) for path in paths])
+    return succeeded, problems
 
 
 def missing_metrics(cluster: Cluster, metrics: dict) -> list[str]:

@@ -92,7 +92,7 @@ PAUSE = 1.0  # seconds between two attempts
 BEAT = 10.0  # seconds between two lines of progress
 UNGUARDED = (
     "nothing keeps two runs on the instance {instance} apart, since this one cannot have a Lease in the namespace {namespace} ({why});"
-    " playbooks/list_rights.yml writes the permissions for it"
+    " playbooks/list_permissions.yml writes the permissions for it"
 )
 
 

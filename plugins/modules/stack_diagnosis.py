@@ -17,7 +17,7 @@ description:
     them. Other objects in its namespaces are not judged, however broken they are.
   - Finds what others attach to the stack too, such as routes that win against ours, policies, patches and admission webhooks. It lists the kinds of the API
     groups for gateways in all namespaces, or, where the account may not, in those of the stack.
-  - Resources outside of these namespaces that the account may not read are one line of RV(not_read) and no finding. C(playbooks/list_rights.yml) writes a
+  - Resources outside of these namespaces that the account may not read are one line of RV(not_read) and no finding. C(playbooks/list_permissions.yml) writes a
     file that grants the permissions to read in them.
   - Returns findings, each with the problem, its place, the evidence and the remedy, the most probable cause first.
   - Read-only, and works on a broken stack. An API server that does not answer is a finding as well.

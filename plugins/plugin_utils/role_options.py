@@ -36,7 +36,7 @@ PLAYBOOKS: dict[str, dict[str, Field]] = {
         "configure_awx_inventory_branch": Field("str", "Its branch, tag or commit."),
         "configure_awx_inventory_credential": Field("str", "Name of its credential, of the type Source Control. If omitted, anyone may read it."),
         "configure_awx_inventory_path": Field("str", "Folder of the inventory in its repository.", default="inventories/mine"),
-        "configure_awx_kubeconfig": Field("str", "A kubeconfig for the credentials that are created. If omitted, the credentials are there."),
+        "configure_awx_kubeconfig": Field("str", "A kubeconfig for the credentials that are created. If omitted, the credentials must exist in AWX."),
         "configure_awx_credentials": Field("list", "Names of the credentials of the jobs.", default=["llm-d: Cluster"], elements=Field("str", "")),
         "configure_awx_controller_credential": Field("str", "Name of the credential that writes into approvals.", default="llm-d: Controller"),
         "configure_awx_image": Field("str", "Image of the execution environment. If omitted, the one of the organization."),

@@ -240,9 +240,13 @@ def test_the_preflight_checks_the_permissions_for_the_objects_of_the_chart(name:
     writes = CHART_WRITES[name]
     expected = {(namespace, *kind) for kind in writes["namespaced"]} | {("", *kind) for kind in writes["cluster"]}
     assert expected == made
-    rights = {(right["namespace"], right["group"], right["resource"], right["verb"]) for right in planned["preflight"]["rights"] if "namespace" in right}
-    assert {(*kind, verb) for kind in made for verb in ("get", "create", "patch", "delete")} <= rights
-    assert {(namespace, "", "secrets", verb) for verb in ("list", "create", "update", "delete")} <= rights, "Helm's records"
+    permissions = {
+        (permission["namespace"], permission["group"], permission["resource"], permission["verb"])
+        for permission in planned["preflight"]["permissions"]
+        if "namespace" in permission
+    }
+    assert {(*kind, verb) for kind in made for verb in ("get", "create", "patch", "delete")} <= permissions
+    assert {(namespace, "", "secrets", verb) for verb in ("list", "create", "update", "delete")} <= permissions, "Helm's records"
 
 
 def test_istio_leaves_out_each_of_its_definitions() -> None:

@@ -14,7 +14,7 @@ from local_servers import JSON, serve
 from . import definitions_of_others as others
 from .dry_run import APART, BUILT_IN, CRDS, MARK, NAMESPACES, Api, apart, group_of, prepared, refused
 from .inventory_cases import NAMES, case
-from .wrong_objects import OF_CUSTOM_KINDS, spoiled
+from .spoiled_objects import OF_CUSTOM_KINDS, spoiled
 
 Facts = dict[str, t.Any]
 PLURALS = {

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan, problems
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster import rights_file
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster import permissions_file
 from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables import VARIABLES
 from ansible_collections.llm_d.inference.plugins.plugin_utils.role_options import PLAYBOOKS, options_of
 
@@ -91,7 +91,9 @@ def commands() -> set[str]:
 def test_commands_run_playbooks_and_set_options_that_there_are() -> None:
     playbooks = {path.stem for path in (ROOT / "playbooks").glob("*.yml")} | {"NAME"}
     options = {*VARIABLES, *(name for of in PLAYBOOKS.values() for name in of)}
-    options |= {name for path in (ROOT / "roles").iterdir() for name in options_of(path.name)} | {f"{rights_file.PREFIX}{name}" for name in rights_file.OPTIONS}
+    options |= {name for path in (ROOT / "roles").iterdir() for name in options_of(path.name)} | {
+        f"{permissions_file.PREFIX}{name}" for name in permissions_file.OPTIONS
+    }
     lost = set()
     for command in commands():
         run = {"".join(names) for names in _PLAYBOOK.findall(command)} - {""}

@@ -102,7 +102,7 @@ def test_private_names_of_libraries_are_used_in_compat_only():
         "from ansible.plugins.action import ActionBase\nclass A(ActionBase):\n    def run(self):\n        self._compute_environment_string({})",
     ],
 )
-def test_the_test_sees_each_way_to_use_one(tmp_path, line):
+def test_each_use_of_a_private_name_is_detected(tmp_path, line):
     (tmp_path / "plugin.py").write_text(line, encoding="utf-8")
     assert used(tmp_path / "plugin.py")
 

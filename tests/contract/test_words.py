@@ -23,6 +23,8 @@ ALIASES = {"roles/gateway_provider": "leftovers", "tests/": "leftovers"}
 # Names that do not say what their value is, and words that are in no name.
 EMPTY = {"found", "told", "said", "asked", "wrong", "seen"}
 NOWHERE = EMPTY - {"found"}
+# A key, and the variable of a result, in a line of YAML.
+_KEY = re.compile(r"^\s*(?:- )?(\w+):|\bregister: (\w+)")
 # Fields that differences and findings have beside `planned` and `needed`.
 RETURNED = {("drift.py", "found"), ("finding.py", "found"), ("test_cluster_drift.py", "found")}
 
@@ -68,12 +70,21 @@ def names(tree: ast.Module) -> t.Iterator[tuple[int, str]]:
             yield node.lineno, node.name
 
 
-def test_python_names_contain_no_meaningless_words() -> None:
+def names_of(path: Path) -> t.Iterator[tuple[int, str]]:
+    """(line, name) of the file itself, and of what a file of Python or YAML names."""
+    yield 0, path.stem
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        yield from names(ast.parse(text))
+    elif path.suffix == ".yml":
+        yield from ((number, name) for number, line in enumerate(text.splitlines(), 1) for pair in _KEY.findall(line) for name in pair)
+
+
+def test_names_contain_no_meaningless_words() -> None:
     violations = [
         f"{path.relative_to(ROOT)}:{line}: {name}"
         for path in files()
-        if path.suffix == ".py"
-        for line, name in names(ast.parse(path.read_text(encoding="utf-8")))
+        for line, name in names_of(path)
         if (name.strip("_").lower() in EMPTY and (path.name, name) not in RETURNED) or NOWHERE & {*name.lower().split("_")}
     ]
     assert not violations, "\n".join(violations)

@@ -55,7 +55,7 @@ def unknown_plugin(stack: Stack) -> Undo:
     return restarting(stack, EPP, stack.edit("configmaps", EPP, change))
 
 
-def no_rights(stack: Stack) -> Undo:
+def no_permissions(stack: Stack) -> Undo:
     return restarting(stack, EPP, stack.edit("roles", EPP, lambda obj: obj.update(rules=[])))
 
 
@@ -160,7 +160,7 @@ BREAKS: dict[str, Break] = {
     "picker_scaled_away": (("scaled",), lambda stack: stack.scale(EPP, 0)),
     "picker_deleted": (("absent",), lambda stack: stack.delete("deployments", EPP)),
     "incorrect_picker_configuration": (("config",), unknown_plugin),
-    "picker_without_rights": (("F4",), no_rights),
+    "picker_without_permissions": (("F4",), no_permissions),
     "picker_with_tls_gateway_without": (("F11",), lambda stack: stack.container(EPP, argument("--secure-serving=true", "--secure-serving"))),
     "picker_for_another_pool": (("F5",), lambda stack: stack.container(EPP, argument("--pool-name=smi", "--pool-name="))),
     "picker_with_another_metric": (("drift",), lambda stack: stack.container(EPP, argument("--kv-cache-usage-percentage-metric=vllm:nothing"))),
@@ -255,7 +255,7 @@ VERDICTS: dict[str, str] = {
     "picker_scaled_away": r"^sim/picker: .*spec\.replicas is 0, 1 planned",
     "picker_deleted": r"^sim/picker: Deployment llm-d/sim-epp: does not exist",
     "incorrect_picker_configuration": r"^sim/(picker|configured): .*quue-scorer",
-    "picker_without_rights": r"^sim/picker: .*forbidden",
+    "picker_without_permissions": r"^sim/picker: .*forbidden",
     "picker_with_tls_gateway_without": r"^sim/serving: ",
     "picker_for_another_pool": r"^sim/picker: .*Pool is not initialized",
     "picker_with_another_metric": r"^sim/picker: .*kv-cache-usage-percentage-metric",

@@ -64,7 +64,7 @@ def test_a_write_that_is_forbidden(stack: Stack, weak: str) -> None:
     # the play of the local cluster would repair the kubeconfig, so `llm_d_kubeconfig` applies to the later plays only
     refuses(
         stack,
-        "rights/lacking",
+        "permissions/lacking",
         f"system:serviceaccount:default:faults-weak may not create, patch, delete deployments.apps in {NAMESPACE}",
         "Found: denied",
         llm_d_kubeconfig=weak,

@@ -115,7 +115,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Fleet]:
     made.write()
     try:
         made.well("playbooks/prerequisites.yml", llm_d_kubeconfig=KUBECONFIG)
-        output = made.well("playbooks/list_rights.yml", "--limit", NAMES[0])
+        output = made.well("playbooks/list_permissions.yml", "--limit", NAMES[0])
         path = re.search(r"kubectl apply -f ([^\s\"]+)", output)
         assert path, output
         (role,) = [item for item in yaml.safe_load_all(Path(path.group(1)).read_text(encoding="utf-8")) if item["kind"] == "Role"]

@@ -29,8 +29,8 @@ def test_endpoint_pickers_stand_apart_from_the_servers(stack: Stack) -> None:
     plays.well(INVENTORY, "site.yml", stack.artifacts, **both)
     verdict = json.loads((stack.artifacts / "apart/verdict.json").read_text(encoding="utf-8"))
     claims = {claim["id"]: claim for claim in verdict["claims"]}
-    assert verdict["ok"] and {"chat/scheduled", "chat/rights", "later/configured"} <= set(claims)
-    assert f"account {PLACE}/chat-epp" in claims["chat/rights"]["evidence"]
+    assert verdict["ok"] and {"chat/scheduled", "chat/permissions", "later/configured"} <= set(claims)
+    assert f"account {PLACE}/chat-epp" in claims["chat/permissions"]["evidence"]
     deployments = stack.named("apps/v1", "Deployment", PLACE)
     assert set(deployments) == {"chat-epp", "later-epp"} and not {"chat-epp", "later-epp"} & set(stack.named("apps/v1", "Deployment"))
     assert {"chat", "later"} <= set(stack.named("inference.networking.k8s.io/v1", "InferencePool"))

@@ -104,7 +104,7 @@ def test_an_account_that_cannot_create_namespaces_requests_a_project_once(api: A
     """The whole stack with permissions in one project only, which does not exist at first."""
     mine = {"llm_d_kubeconfig": str(developer), "llm_d_scope": "namespace", "llm_d_namespace": SHOP, "llm_d_gpus": {}}
     refused = play("playbooks/site.yml", **mine)
-    assert not refused.ok and "rights/lacking" in refused.text and not api.find(f"/api/v1/namespaces/{SHOP}"), refused.text[-3000:]
+    assert not refused.ok and "permissions/lacking" in refused.text and not api.find(f"/api/v1/namespaces/{SHOP}"), refused.text[-3000:]
     done = play("playbooks/site.yml", llm_d_request_project=True, **mine)
     assert done.ok and re.search(r"OK: (\d+) of \1 claims hold", done.text), done.text[-4000:]
     made = api.call("GET", f"/api/v1/namespaces/{SHOP}")["metadata"]

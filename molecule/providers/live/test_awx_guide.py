@@ -52,7 +52,7 @@ def test_from_an_empty_controller_to_the_first_verdict_and_on(guide: Guide) -> N
     guide.run("rm")
     # The account comes first here, as for a kubeconfig that works only on the host of the reader: nothing is deployed yet.
     guide.run("ansible-playbook -i inventories/mine llm_d.inference.prerequisites")
-    guide.run("ansible-playbook -i inventories/mine llm_d.inference.list_rights")
+    guide.run("ansible-playbook -i inventories/mine llm_d.inference.list_permissions")
     endpoint, token, *authority = guide.run("kubectl config view --minify --output").splitlines()
     made = {"host": endpoint, "bearer_token": token, "ssl_ca_cert": "\n".join(authority) + "\n", "verify_ssl": True}
     guide.credential("llm-d: Account", "OpenShift or Kubernetes API Bearer Token", **made)

@@ -12,7 +12,7 @@ import typing as t
 import pytest
 from contract.dry_run import CRDS, NAMESPACES, Api, at, dry_run, prepared, refused
 from contract.inventory_cases import NAMES, case
-from contract.wrong_objects import MISTAKES, spoiled
+from contract.spoiled_objects import MISTAKES, spoiled
 
 Facts = dict[str, t.Any]
 KUBECONFIG = os.environ.get("LLM_D_KUBECONFIG", "/var/lib/llm-d-local/admin.kubeconfig")

@@ -141,7 +141,7 @@ class Controller:
 
 @pytest.fixture(name="controller", scope="module")
 def _controller(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Controller]:
-    """The administrator's preparation: namespaces for the jobs and the stack, and the account with the permissions that list_rights.yml writes."""
+    """The administrator's preparation: namespaces for the jobs and the stack, and the account with the permissions that list_permissions.yml writes."""
     config.load_kube_config(KUBECONFIG)
     api, folder = client.CoreV1Api(), tmp_path_factory.mktemp("controller")
     with tempfile.TemporaryDirectory(dir="/var/tmp") as made:  # the image uses the same path of Python, and its /tmp is a volume
@@ -149,8 +149,8 @@ def _controller(tmp_path_factory: pytest.TempPathFactory) -> t.Iterator[Controll
     try:
         api.create_namespace({"metadata": {"name": JOBS, "labels": RESTRICTED}})
         play("playbooks/prerequisites.yml", folder)
-        named = {"list_rights_account": ACCOUNT, "list_rights_account_namespace": JOBS}
-        output = play("playbooks/list_rights.yml", folder, llm_d_scope="namespace", llm_d_artifacts={"config_map": True}, **named)
+        named = {"list_permissions_account": ACCOUNT, "list_permissions_account_namespace": JOBS}
+        output = play("playbooks/list_permissions.yml", folder, llm_d_scope="namespace", llm_d_artifacts={"config_map": True}, **named)
         path = re.search(r"kubectl apply -f ([^\s\"]+)", output)
         assert path and kubectl("apply", "-f", path.group(1)).returncode == 0, output
         yield Controller(folder, image)

@@ -1,6 +1,6 @@
 """Two phases, two accounts: an administrator once, then an account with permissions in its namespace only deploys a stack. Needs `make site` first.
 
-The permissions are those of the file of playbooks/list_rights.yml, applied unchanged. The stack has a separate namespace, with Secrets whose values no
+The permissions are those of the file of playbooks/list_permissions.yml, applied unchanged. The stack has a separate namespace, with Secrets whose values no
 output may contain.
 """
 
@@ -76,8 +76,8 @@ def kubectl(*arguments: str) -> str:
 
 
 def listed(folder: Path, **variables: t.Any) -> Path:
-    """The file that list_rights.yml writes for an account with permissions in the namespace only."""
-    output = well(play("playbooks/list_rights.yml", folder, llm_d_scope="namespace", list_rights_token="true", **variables))
+    """The file that list_permissions.yml writes for an account with permissions in the namespace only."""
+    output = well(play("playbooks/list_permissions.yml", folder, llm_d_scope="namespace", list_permissions_token="true", **variables))
     path = re.search(r"kubectl apply -f ([^\s\"]+)", output)
     assert path, output
     return Path(path.group(1))
@@ -85,7 +85,7 @@ def listed(folder: Path, **variables: t.Any) -> Path:
 
 @pytest.fixture(scope="module")
 def account(folder: Path) -> Path:
-    """The administrator's preparation, and a kubeconfig with the token of the account that list_rights.yml defines."""
+    """The administrator's preparation, and a kubeconfig with the token of the account that list_permissions.yml defines."""
     well(play("playbooks/prerequisites.yml", folder))
     kubectl("apply", "-f", str(listed(folder)))
     secret = ("get", "secret", f"{ACCOUNT}-token", "--namespace", HOME, "--output", "go-template={{.data.token | base64decode}}")
@@ -113,7 +113,7 @@ def test_the_account_brings_up_a_stack_that_serves(account: Path, folder: Path) 
     well(play("site.yml", folder, "-vvv", "--diff", **mine(account)))
     verdict = verdict_of(folder)
     ids = {entry["id"] for entry in verdict["claims"]}
-    wanted = {"platform/rights", "platform/definitions", "sim/servers", "sim/scraped", "sim/counted", "sim/plugins", "sim/rights", "sim/unprivileged"}
+    wanted = {"platform/permissions", "platform/crds", "sim/servers", "sim/scraped", "sim/counted", "sim/plugins", "sim/permissions", "sim/unprivileged"}
     assert verdict["ok"] and wanted <= ids, ids
     assert unpermitted(folder) == []
     token = client.CoreV1Api().read_namespaced_secret(f"{HOME}-model-token", HOME)
@@ -154,7 +154,7 @@ def test_the_validation_names_what_is_missing(account: Path, folder: Path) -> No
     with without("deployments"):
         done = play("playbooks/validate.yml", folder, validation_wait=5, llm_d_wait_timeout=5, **mine(account))
     claims = {entry["id"]: entry for entry in json.loads((folder / "artifacts" / HOME / "verdict.json").read_text(encoding="utf-8"))["claims"]}
-    assert done.returncode != 0 and not claims["platform/rights"]["ok"] and "deployments.apps" in claims["platform/rights"]["evidence"]
+    assert done.returncode != 0 and not claims["platform/permissions"]["ok"] and "deployments.apps" in claims["platform/permissions"]["evidence"]
 
 
 @contextlib.contextmanager
@@ -188,7 +188,7 @@ def test_the_account_removes_its_stack_and_nothing_else(account: Path, folder: P
     assert client.CoreV1Api().read_namespace(HOME).status.phase == "Active"
 
 
-def test_another_provider_with_the_rights_for_it(account: Path, folder: Path) -> None:
+def test_another_provider_with_the_permissions_for_it(account: Path, folder: Path) -> None:
     """The account has no permissions for the first provider's kinds; no play fails at kinds that it may not read."""
     gateway = {"llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"}}
     path = listed(folder, **gateway)

@@ -1,6 +1,6 @@
 """The claims of playbooks/validate.yml pass on the running stack, and each fails if the stack is broken or does not match the file.
 
-Not covered here: platform/kubernetes, which needs an old cluster, and platform/rights, which molecule/providers covers.
+Not covered here: platform/kubernetes, which needs an old cluster, and platform/permissions, which molecule/providers covers.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ EVERY = {
     "configured",
     "servers",
     "scraped",
-    "rights",
+    "permissions",
     "unprivileged",
 }
-PLATFORM = {f"platform/{name}" for name in ("kubernetes", "definitions", "controller", "rights")}
+PLATFORM = {f"platform/{name}" for name in ("kubernetes", "crds", "controller", "permissions")}
 GIE = "registry.k8s.io/gateway-api-inference-extension/epp"
 SEES_SECRETS: dict[str, t.Any] = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "too-much", "namespace": NAMESPACE}}
 
@@ -163,9 +163,9 @@ def test_claims_fail_on_a_stack_that_was_changed_by_hand(stack: Stack, tmp_path:
         back = stack.switch("sim", {"preset": "balanced"})
     assert back.returncode == 0, back.stdout
     names = failed(claims)
-    assert code != 0 and {f"sim/{name}" for name in ("configured", "plugins", "endpoints", "servers", "rights", "performance")} <= names, shown
+    assert code != 0 and {f"sim/{name}" for name in ("configured", "plugins", "endpoints", "servers", "permissions", "performance")} <= names, shown
     assert not {name for name in names if name.startswith("table/")}, shown
-    assert "may get secrets" in claims["sim/rights"]["evidence"] and "3 of 4 servers" in claims["sim/servers"]["evidence"]
+    assert "may get secrets" in claims["sim/permissions"]["evidence"] and "3 of 4 servers" in claims["sim/servers"]["evidence"]
     assert "ttft_p50_ms" in claims["sim/performance"]["evidence"] and "prefix-cache-scorer did not run" in claims["sim/plugins"]["evidence"]
 
 
@@ -317,8 +317,8 @@ def test_a_pool_that_is_gone(tmp_path: Path) -> None:
 @pytest.mark.rest
 def test_claims_fail_when_the_cluster_has_another_gateway_than_the_file(tmp_path: Path) -> None:
     code, claims, shown = validate(tmp_path, llm_d_gateway={"provider": "agentgateway", "service_type": "ClusterIP"}, llm_d_charts={"agentgateway": "/nowhere"})
-    assert code != 0 and {"platform/definitions", "platform/controller"} <= failed(claims) and claims["platform/kubernetes"]["ok"], shown
-    assert "agentgateway" in claims["platform/definitions"]["evidence"]
+    assert code != 0 and {"platform/crds", "platform/controller"} <= failed(claims) and claims["platform/kubernetes"]["ok"], shown
+    assert "agentgateway" in claims["platform/crds"]["evidence"]
 
 
 @pytest.mark.rest

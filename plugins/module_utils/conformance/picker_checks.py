@@ -208,7 +208,7 @@ def header_and_metadata(bench: Bench) -> None:
             raise Failed(f"it sets no dynamic metadata envoy.lb/{DESTINATION}")
         values = {change.value for change in reply.changes}
         if values != {reply.destination}:
-            raise Failed(f"the header says {', '.join(sorted(values))}, the metadata {reply.destination}")
+            raise Failed(f"the header is {', '.join(sorted(values))}, the metadata {reply.destination}")
 
 
 @_check(DESTINATIONS, "The value is a list of ip:port")

@@ -49,10 +49,10 @@ _ALL = (
             "start the cluster, or correct the kubeconfig and its context",
         ),
         (
-            "rights",
+            "permissions",
             "this account has no permission to read",
             "403 for objects in the namespaces of the stack; elsewhere the last lines list the objects that were not read",
-            "grant it (playbooks/list_rights.yml writes what an administrator applies), or use an account that has it",
+            "grant it (playbooks/list_permissions.yml writes what an administrator applies), or use an account that has it",
         ),
         ("namespace", "the namespace does not exist", "404 for the namespace of the plan", "run playbooks/site.yml, or correct llm_d_namespace"),
         (

@@ -35,7 +35,7 @@ def permissions(snap: Snapshot) -> c.Iterator[Finding]:
     refused = [entry for entry in snap.unread if entry.get("status") == 403 and entry.get("place", snap.namespace) in places]
     if refused:
         yield finding(
-            "rights",
+            "permissions",
             ", ".join(entry["what"] for entry in refused),
             [entry["message"] for entry in refused[:2]],
             SUSPECT if any(entry.get("kind") in BASIC and entry["place"] in snap.homes for entry in refused) else NOTE,

@@ -63,7 +63,7 @@ class Collector:
         self._logs()
         self._each(self._metrics, self.snap.services)
         if self.limits["requests"]:
-            self._each(self._servers, [(service, server) for service in self.snap.services for server in service.get("servers") or [service["server"]]])
+            self._each(self._servers, [(service, server) for service in self.snap.services for server in service["servers"]])
             self._each(self._answer, self.snap.services)
         return self.snap
 

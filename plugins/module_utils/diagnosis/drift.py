@@ -17,7 +17,7 @@ def differing(snap: Snapshot) -> c.Iterator[Finding]:
     if unread:
         where, objects = ", ".join(drift.where for drift in unread), "objects" if len(unread) > 1 else "an object"
         yield finding(
-            "rights", where, list(dict.fromkeys(line for drift in unread for line in drift.lines())), NOTE, f"{objects} cannot be compared with the plan"
+            "permissions", where, list(dict.fromkeys(line for drift in unread for line in drift.lines())), NOTE, f"{objects} cannot be compared with the plan"
         )
     for drift in snap.drift:
         if drift.problem:

@@ -39,7 +39,7 @@ def workloads(snap: Snapshot) -> c.Iterator[dict[str, t.Any]]:
             "part": "endpoint picker",
             "service": service["name"],
         }
-        for server in service.get("servers") or [service["server"]]:
+        for server in service["servers"]:
             role = f"{server.get('role') or 'model'} servers"
             count = None if server.get("autoscaling") else server["replicas"]
             yield {

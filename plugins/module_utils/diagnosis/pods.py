@@ -173,7 +173,7 @@ def accelerators(snap: Snapshot) -> c.Iterator[Finding]:
     for service in snap.services:
         if service.get("engine") != "simulator":
             continue
-        for server in service.get("servers") or [service["server"]]:
+        for server in service["servers"]:
             obj = snap.get("Deployment", server["name"])
             if obj is None:
                 continue

@@ -257,7 +257,7 @@ def workloads(snap: Snapshot) -> c.Iterator[Finding]:
     """Pods of other workloads with the labels by which a pool or Service of ours selects its own."""
     sets = {place(obj): obj for obj in snap.of("ReplicaSet", snap.namespace)}
     for service in snap.services:
-        planned = {server["name"] for server in service.get("servers") or [service["server"]]} | {service["scheduler"]["name"]}
+        planned = {server["name"] for server in service["servers"]} | {service["scheduler"]["name"]}
         foreign: dict[str, list[Facts]] = {}
         for pod in snap.pods(service["pool"]["selector"]):
             owner = _controller(pod)

@@ -157,7 +157,7 @@ def streamed(answer: Answer, secrets: c.Iterable[str] = (), api: str = "") -> Co
     if answer.content_type not in ("text/event-stream", ""):
         json_object(answer, secrets)
         raise ExchangeError(
-            "not_streamed", f"{answer.request}: asked for a stream, got {answer.content_type}", "a proxy in the path may buffer or rewrite answers"
+            "not_streamed", f"{answer.request}: requested a stream, received {answer.content_type}", "a proxy in the path may buffer or rewrite answers"
         )
     text, usage, finish, count, done, has_field = "", None, None, 0, False, False
     for event in sse.parse(answer.body):

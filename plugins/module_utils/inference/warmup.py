@@ -68,6 +68,7 @@ class Warmup:
         return targets, prompts, missing
 
     def _config_map(self, wanted: Facts | None) -> dict[str, str]:
+        """The prompts of a ConfigMap by key; {} without one. Raises WarmupError and ClusterError."""
         if not wanted:
             return {}
         where = f"ConfigMap {wanted['namespace']}/{wanted['name']}"
@@ -80,6 +81,7 @@ class Warmup:
         return values
 
     def _targets(self, service: Facts) -> tuple[list[ServerTarget], WarmupError | None]:
+        """(servers, the error where fewer exist than are planned)."""
         servers, missing = [], None
         for targets, count in of_service(self._params, service, self._reach):
             if len(targets) < count:
@@ -88,7 +90,7 @@ class Warmup:
         return servers, missing
 
     def _warm(self, target: ServerTarget, prompts: c.Mapping[str, str], service: Facts) -> list[Facts]:
-        """Sends one prompt after the other. After an exchange without a response the remaining prompts are not sent."""
+        """Send the prompts in turn; one row per prompt. After an exchange without a response the remaining prompts are not sent."""
         if not ready(target.pod):
             return [_failed(name, "the pod is not ready", "check the pod and its log") for name in prompts]
         rows: list[Facts] = []

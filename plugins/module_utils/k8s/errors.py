@@ -145,7 +145,7 @@ def refusal(status: int, body: bytes | str, where: str, action: str, retry_after
     if status == 401 and accepted:
         text = (
             f"the Kubernetes API server {where} no longer accepts the credentials (401), which it accepted earlier in this run: the token or certificate has "
-            "expired or was withdrawn; log in again, with one that lasts as long as a run, and run the same again, which goes on from what is there"
+            "expired or was withdrawn; log in again, with one that lasts as long as a run, and run the same command again: it continues from the current state"
         )
     elif status == 401:
         text = f"the Kubernetes API server {where} does not accept the credentials (401): the token or certificate is wrong or has expired; log in again"

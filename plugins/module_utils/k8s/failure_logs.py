@@ -230,7 +230,7 @@ REFUSALS = (
         "policy",
         "a policy of this cluster refuses it: change what it names in your file, or have its owner make an exception, then run again",
     ),
-    (r'is forbidden: User "', "rights", "have that permission granted, or use an account that has it; playbooks/preflight.yml names all that are lacking"),
+    (r'is forbidden: User "', "permissions", "have that permission granted, or use an account that has it; playbooks/preflight.yml names all that are lacking"),
     (
         r"no matches for kind|could not find the requested resource|ensure CRDs are installed first",
         "F2",

@@ -33,7 +33,7 @@ _NAMED = 3  # objects that are named
 
 
 def observe(cluster: Cluster, groups: t.Mapping[str, t.Sequence[str]] | None = None) -> Facts:
-    """{seen: autoscalers with what shows them, without: those that are installed and have no object to scale}. groups: served versions by API group."""
+    """{active: autoscalers with what shows them, without: those that are installed and have no object to scale}. groups: served versions by API group."""
     if groups is None:
         groups = {group["name"]: [entry["version"] for entry in dicts(group.get("versions"))] for group in dicts((cluster.find("/apis") or {}).get("groups"))}
     rows = [row for row in _KINDS if row[1] in groups]

@@ -78,9 +78,9 @@ class AnswerReader:
         if self.http.status != 200:
             return
         if self._stream and kind not in ("text/event-stream", ""):
-            self.record.fail("not_streamed", f"asked for a stream, got {excerpt(kind)}")
+            self.record.fail("not_streamed", f"requested a stream, received {excerpt(kind)}")
         elif not self._stream and kind not in ("application/json", ""):
-            self.record.fail("not_json", f"asked for JSON, got {excerpt(kind)}")
+            self.record.fail("not_json", f"requested JSON, received {excerpt(kind)}")
 
     def _body(self, piece: bytes, now: float) -> None:
         record = self.record

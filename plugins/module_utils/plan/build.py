@@ -28,7 +28,7 @@ from .cluster.prerequisites import prerequisites, source_problems
 from .cluster.record import RESTORE_SUFFIX, marked, record, restore_point, scheduler_objects
 from .cluster.record import VARIABLE as PRUNE
 from .cluster.removal import contents
-from .cluster.removal import rights as removal_rights
+from .cluster.removal import permissions as removal_permissions
 from .cluster.secrets import definitions, pull_names, secrets, token_reference
 from .engines.adapters import runtime_adapters
 from .engines.aliases import alias_names, rewrites
@@ -328,7 +328,7 @@ def _derive(given: Facts) -> Facts:
     planned["restore_points"] = [service["restore_point"] for service in planned["services"]]
     if user[DIGESTS]:
         planned = pinned(planned, user[DIGESTS], user[REGISTRY])
-    planned["removal"] = {"contents": contents(planned, user), "rights": removal_rights(planned)}
+    planned["removal"] = {"contents": contents(planned, user), "permissions": removal_permissions(planned)}
     given_and_planned = user[SERVICES], planned["services"], planned["namespace"]
     return {**planned, "adapters": runtime_adapters(*given_and_planned), "warmups": warmups(*given_and_planned), "preflight": needs(planned, user)}
 

@@ -88,17 +88,17 @@ def permissions(facts: Facts, needs: Facts, platform: Facts) -> Findings:
     existing = mapping(facts.get("namespaces"))
     # The account that requests a project becomes its administrator; before that, no account has permissions in it.
     requested = [name for name in needs["projects"] if not existing.get(name)]
-    for review in dicts(facts.get("rights")):
+    for review in dicts(facts.get("permissions")):
         if not review.get("allowed") and review.get("namespace") not in requested:
             place = f" in {review['namespace']}" if review.get("namespace") else ""
             name = review["resource"] + (f".{review['group']}" if review.get("group") else "") + (f" {review['name']}" if review.get("name") else "")
             lacking.setdefault(name + place, []).append(review["verb"])
     for name, verbs in lacking.items():
-        how = f"Have them granted, playbooks/list_rights.yml -e llm_d_scope={needs['scope']} writes the file for that, or use an account that has them."
+        how = f"Have them granted, playbooks/list_permissions.yml -e llm_d_scope={needs['scope']} writes the file for that, or use an account that has them."
         if needs["scope"] == "cluster" and " in " not in name:
             how += " With permissions for one namespace only, write 'llm_d_scope: namespace' and have an administrator run playbooks/prerequisites.yml once."
         yield PreflightFinding(
-            "rights/lacking", f"The account {text(facts.get('user')) or 'used'} may not {', '.join(verbs)} {name}.", "denied", "allowed", how
+            "permissions/lacking", f"The account {text(facts.get('user')) or 'used'} may not {', '.join(verbs)} {name}.", "denied", "allowed", how
         )
 
 

@@ -43,7 +43,7 @@ _NAMED = {
 # For `survey`: the facts that it reads, and needs for `collect` that belong to no deployment.
 _SURVEYED = ("crds", "nodes", "storage_classes", "gateway_classes", "load_balancers", "cluster_version", "infrastructure")
 _NO_NEEDS: Facts = {
-    **{name: [] for name in ("namespaces", "made", "named", "rights", "objects")},
+    **{name: [] for name in ("namespaces", "made", "named", "permissions", "objects")},
     **dict.fromkeys(("leader_worker_set", "gpu_operator", "user_workload_monitoring", "objectives", "collector", "devices")),
     "namespace": "default",
     "gateway": {"gateway_api": True, "controllers": [], "rivals": [], "service_type": "LoadBalancer", "namespace": "default", "name": "none"},
@@ -94,17 +94,19 @@ def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = Non
         if needs["user_workload_monitoring"]:
             jobs["cluster_monitoring"] = lambda: _one(cluster, "/api/v1/namespaces/openshift-monitoring/configmaps/cluster-monitoring-config")
     jobs = {name: job for name, job in jobs.items() if only is None or name in only}
-    reviews = [functools.partial(_allowed, cluster, right) for right in needs["rights"]]
+    reviews = [functools.partial(_allowed, cluster, permission) for permission in needs["permissions"]]
     calls: list[t.Callable[[], t.Any]] = [*jobs.values(), *reviews]
     results = cluster.parallel(_tried, calls)
-    rights = [{**right, "allowed": allowed} for right, allowed in zip(needs["rights"], results[len(jobs) :], strict=True) if allowed is not _UNREAD]
+    permissions = [
+        {**permission, "allowed": allowed} for permission, allowed in zip(needs["permissions"], results[len(jobs) :], strict=True) if allowed is not _UNREAD
+    ]
     known = {name: result for name, result in zip(jobs, results, strict=False) if result is not _UNREAD}
     if known.get("pods") and "node_autoscalers" in known and not known["node_autoscalers"]["active"]:
         known["node_autoscalers"]["active"] = node_autoscalers.running(known["pods"])
     # Without the permission to list the pods of all namespaces, at least those of this namespace.
     if "pods" in jobs and "pods" not in known and (own := _tried(lambda: _items(cluster, f"/api/v1/namespaces/{home}/pods"))) is not _UNREAD:
         known["own_pods"] = own
-    return {"version": version, "groups": groups, **known, "rights": rights}
+    return {"version": version, "groups": groups, **known, "permissions": permissions}
 
 
 def survey(cluster: Cluster, namespace: str = "") -> Facts:
@@ -270,8 +272,8 @@ def _padded(encoded: str) -> bool:
     return value != value.strip(_BLANKS) or quoted or bool(re.match(r"(?i:bearer)[ :]|aGZf[A-Za-z0-9+/]{30,}={0,2}\Z", value))
 
 
-def _allowed(cluster: Cluster, right: Facts) -> bool:
-    attributes = {name: right[name] for name in ("verb", "group", "resource", "namespace", "name") if right.get(name)}
+def _allowed(cluster: Cluster, permission: Facts) -> bool:
+    attributes = {name: permission[name] for name in ("verb", "group", "resource", "namespace", "name") if permission.get(name)}
     body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes": attributes}}
     answer = cluster.request("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body=body)
     return bool(get_path(answer, "status", "allowed"))

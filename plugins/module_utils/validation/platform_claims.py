@@ -41,21 +41,21 @@ def judge(facts: Facts, needs: Facts, seconds: float) -> Judged:
         )
     ]
     if needs["gateway"]["gateway_api"] or needs["gateway"]["pool"]:
-        groups.append(("definitions", _CRDS, _crds(facts, needs)))
+        groups.append(("crds", _CRDS, _crds(facts, needs)))
     if needs["gateway"]["controller"]:
         groups.append(("controller", _CONTROLLER, _controller(facts, needs)))
     claims, skipped = [], []
     for name, checks, evidence in groups:
         findings = [finding for check in checks for finding in check(facts, needs, platform)]
         claims.append(_claim(f"platform/{name}", findings, evidence, seconds))
-    permissions = facts["rights"]
+    permissions = facts["permissions"]
     if not any(entry["allowed"] for entry in permissions if entry["verb"] in _WRITES):
         skipped.append(
-            {"id": "platform/rights", "why": f"the account {facts.get('user') or 'used'} is read-only: it can create or change nothing of this plan"}
+            {"id": "platform/permissions", "why": f"the account {facts.get('user') or 'used'} is read-only: it can create or change nothing of this plan"}
         )
     else:
         evidence = f"the account {facts.get('user') or 'used'} has the {len(permissions)} permissions that this file needs"
-        claims.append(_claim("platform/rights", list(cluster.permissions(facts, needs, platform)), evidence, seconds))
+        claims.append(_claim("platform/permissions", list(cluster.permissions(facts, needs, platform)), evidence, seconds))
     return claims, skipped
 
 

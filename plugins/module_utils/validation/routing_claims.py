@@ -231,7 +231,7 @@ def _aliases(observation: Facts) -> Outcome:
     return claim(
         "",
         not aliases["failed"],
-        "; ".join(aliases["failed"]) or f"answered: {', '.join(aliases['asked'])}",
+        "; ".join(aliases["failed"]) or f"answered: {', '.join(aliases['requested'])}",
         "check that the servers serve the models that model.aliases names (GET /v1/models), and that the endpoint picker reads the InferenceModelRewrite",
     )
 

@@ -60,7 +60,7 @@ class SecurityCheck:
     def service(self, service: c.Mapping[str, t.Any]) -> tuple[list[Claim], list[dict[str, str]]]:
         """(claims, not checked) about one model service: {name, account, rules, selectors}."""
         judged: tuple[list[Claim], list[dict[str, str]]] = ([], [])
-        for name, check in (("rights", self._rights), ("unprivileged", self._pods)):
+        for name, check in (("permissions", self._permissions), ("unprivileged", self._pods)):
             start = time.monotonic()
             try:
                 judged[0].append({**check(service), "seconds": round(time.monotonic() - start, 3)})
@@ -73,7 +73,7 @@ class SecurityCheck:
                 judged[0].append(claim(f"{service['name']}/{name}", False, str(error), "check the API server"))
         return judged
 
-    def _rights(self, service: c.Mapping[str, t.Any]) -> Claim:
+    def _permissions(self, service: c.Mapping[str, t.Any]) -> Claim:
         needed, forbidden = needed_permissions(service["rules"]), forbidden_permissions()
         answers = self._cluster.parallel(lambda permission: self._may(service["account"], permission), [*needed, *forbidden])
         missing = [permission_text(permission) for permission, allowed in zip(needed, answers[: len(needed)], strict=True) if not allowed]
@@ -84,7 +84,7 @@ class SecurityCheck:
             parts = [f"{account} lacks {', '.join(missing)}" if missing else "", f"{account} may {', '.join(excessive)}" if excessive else ""]
             evidence = "; ".join(filter(None, parts))
         return claim(
-            f"{service['name']}/rights",
+            f"{service['name']}/permissions",
             not missing and not excessive,
             evidence,
             "run playbooks/site.yml for missing permissions; for excessive ones, find the RoleBindings and ClusterRoleBindings that name it or its group",

@@ -30,7 +30,7 @@ GROUPS = {
     "caches": ("cached", "blocks", "warm"),
     "scraping": ("scraped",),
     "monitoring": ("alerts", "dashboards"),
-    "security": ("rights", "unprivileged"),
+    "security": ("permissions", "unprivileged"),
     "performance": ("performance",),
 }
 
@@ -49,11 +49,13 @@ def assemble(plan: Facts, results: Facts, collection: str, checks: c.Collection[
     """
     access = results.get("access")
     if access and access.get("failed"):
-        return verdict([claims.not_run("platform/seen", access)], [], [], versions(plan, None, collection), results.get("time", ""), plan.get("deployment"))
+        return verdict(
+            [claims.not_run("platform/reachable", access)], [], [], versions(plan, None, collection), results.get("time", ""), plan.get("deployment")
+        )
     result: t.Callable[[str], t.Any] = results.get
     routing, servers = result("routing"), result("servers")
     judges: dict[str, t.Callable[[], claims.Judged]] = {
-        "platform": lambda: _own_claims("platform/seen", result("platform")),
+        "platform": lambda: _own_claims("platform/reachable", result("platform")),
         "objects": lambda: stack_claims.judge_resources(result("objects"), targets.object_claims(plan)),
         "warmup": lambda: judge(result("warmup"), plan["warmups"]),
         "routing": lambda: _own_claims("routing/proven", routing),

@@ -122,8 +122,8 @@ def test_an_unreachable_api_server_replaces_the_earlier_verdict(fleet: Fleet, tm
     for row in fleet.page()["clusters"]:
         verdict = json.loads((fleet.artifacts / row["host"] / "verdict.json").read_text(encoding="utf-8"))
         (claim,) = verdict["claims"]
-        assert not verdict["ok"] and claim["id"] == "platform/seen" and claim["evidence"] == row["why"][0] and verdict["versions"]["release"]
-        assert "platform/seen" in (fleet.artifacts / row["host"] / "report.html").read_text(encoding="utf-8")
+        assert not verdict["ok"] and claim["id"] == "platform/reachable" and claim["evidence"] == row["why"][0] and verdict["versions"]["release"]
+        assert "platform/reachable" in (fleet.artifacts / row["host"] / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.rest
@@ -155,7 +155,7 @@ def test_the_row_of_a_cluster_stays_until_a_later_run_judges_it(fleet: Fleet) ->
     assert status and fleet.states() == {"a": "ok", "b": "failed", "c": "ok"} and "planted" in last(output)[1], output
     before = fleet.page()
     assert fleet.judge(good, "--check", vars={"broken": ["a"]})[0] and fleet.page() == before, "check mode changes nothing"
-    status, output = fleet.run("playbooks/list_rights.yml")
+    status, output = fleet.run("playbooks/list_permissions.yml")
     assert status == 0 and last(output) == ["3 clusters: 3 done", "a  done", "b  done", "c  done"] and fleet.page() == before, output
 
 

@@ -101,7 +101,7 @@ def test_the_verdict_is_printed_in_lines_with_installed_playbook_names(play: t.C
 
 
 @pytest.mark.rest
-@pytest.mark.parametrize("name", ["export", "list_images", "list_rights", "diagnose"])
+@pytest.mark.parametrize("name", ["export", "list_images", "list_permissions", "diagnose"])
 def test_a_python_that_ansible_would_discover_is_not_used(play: t.Callable[..., t.Any], name: str) -> None:
     done = play(name)
     assert done.returncode == 0 and "unreachable=0" in done.stdout and "discovered" not in done.stdout + done.stderr, done.stdout + done.stderr

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.rest
 # Playbooks that succeed on a cluster without servers, and some that fail there.
 PLAYBOOKS = (
     "site", "validate", "diff", "diagnose", "teardown", "scorers", "preflight", "prerequisites", "benchmark", "calibrate", "compare_scorers", "watch",
-    "ask_approval", "list_rights", "list_images", "export",
+    "ask_approval", "list_permissions", "list_images", "export",
 )  # fmt: skip
 
 

@@ -123,7 +123,7 @@ def test_an_unchanged_stack_is_no_news(preflight):
 def test_missing_permissions_end_the_play_with_findings_and_facts_are_kept(preflight):
     status, output, kept = preflight(None, allowed=False)
     folded = " ".join(output.split())
-    assert status == 2 and "prerequisites are missing. Nothing has been touched." in folded and "error rights/lacking: The account" in folded, output
+    assert status == 2 and "prerequisites are missing. Nothing has been touched." in folded and "error permissions/lacking: The account" in folded, output
     assert kept["findings"][0]["severity"] == "error" and "gateways.gateway.networking.k8s.io" not in output and kept["facts"]["crds"]
     assert folded.count("Found: denied. Needed: allowed.") <= 2, "Ansible shows the failure of a task twice"
     assert [line for line in output.partition("fatal: ")[2].partition("PLAY RECAP")[0].splitlines() if len(line) > 80 and "/" not in line] == []

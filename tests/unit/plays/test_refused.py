@@ -31,14 +31,21 @@ def site(tmp_path, server):
 @pytest.mark.rest
 @pytest.mark.parametrize("status, words", [
     (401, "does not accept the credentials (401): the token or certificate is wrong or has expired; log in again"),
-    (403, "forbids GET /version (403): no rights for anything here; grant the permission, or use an account that has it"),
+    (403, "forbids GET /version (403): no permissions for anything here; grant the permission, or use an account that has it"),
 ])  # fmt: skip
 def test_an_api_server_that_refuses_everything(tmp_path, status, words):
     requests = []
 
     def answer(handler, method, path, _body):
         requests.append((method, path, handler.headers["Authorization"]))
-        body = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": status, "reason": REASONS[status], "message": "no rights for anything here"}
+        body = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "status": "Failure",
+            "code": status,
+            "reason": REASONS[status],
+            "message": "no permissions for anything here",
+        }
         return status, {"Content-Type": JSON}, json.dumps(body)
 
     with serve(answer) as url:

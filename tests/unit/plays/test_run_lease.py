@@ -171,7 +171,7 @@ def test_a_run_continues_when_no_lease_can_be_created(tmp_path, status, warnings
         with runs.start() as run:
             out = " ".join(out_of(run).split())
     assert run.returncode == 0 and "failed=0" in out and methods
-    counts = [out.count(words) for words in ("this one cannot have a Lease in the namespace llm-d (no)", "list_rights.yml writes the permissions")]
+    counts = [out.count(words) for words in ("this one cannot have a Lease in the namespace llm-d (no)", "list_permissions.yml writes the permissions")]
     assert counts == [warnings, warnings]
 
 

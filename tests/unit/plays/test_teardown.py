@@ -13,8 +13,8 @@ import plays
 import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.rights_file import chosen as rights_options
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.rights_file import objects
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.permissions_file import chosen as permissions_options
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.permissions_file import objects
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.parts.pod_spec import SERVICE_LABEL
 from local_servers import serve
 from pruned import recorded
@@ -344,13 +344,13 @@ def test_a_namespace_whose_objects_cannot_be_listed_stays(teardown, api, monkeyp
 
 
 def granted(user):
-    """The Roles of the file that playbooks/list_rights.yml writes."""
-    return [item for item in objects(plan(user), rights_options({})[0]) if item["kind"] in ("Role", "ClusterRole")]
+    """The Roles of the file that playbooks/list_permissions.yml writes."""
+    return [item for item in objects(plan(user), permissions_options({})[0]) if item["kind"] in ("Role", "ClusterRole")]
 
 
 @pytest.mark.parametrize("gateway", [PLAIN, {"provider": "envoy_gateway", "service_type": "ClusterIP"}], ids=["standalone", "envoy_gateway"])
-def test_an_administrator_with_the_permissions_of_list_rights_removes_the_prerequisites(teardown, api, gateway):
-    """The permissions that playbooks/list_rights.yml writes suffice."""
+def test_an_administrator_with_the_permissions_of_list_permissions_removes_the_prerequisites(teardown, api, gateway):
+    """The permissions that playbooks/list_permissions.yml writes suffice."""
     user = {"llm_d_charts": {"envoy_gateway": "/charts"}, "llm_d_scope": "prerequisites", "llm_d_gateway": gateway}
     api.rules = [(role["metadata"].get("namespace", ""), rule) for role in granted(user) for rule in role["rules"]]
     del api.kept[RECORD]

@@ -21,7 +21,7 @@ from teardown_api import KINDS, NAMESPACES, ROOT, Api, labels
 
 pytestmark = pytest.mark.timing
 
-ASKS = b"Ctrl-C, then A, leaves it"
+ASKS = b"or Ctrl-C, then A, to keep them"
 BEGUN = b"TASK [llm_d.inference.gaie_scheduler : "  # a role that removes objects has begun
 STANDALONE = {"provider": "standalone", "service_type": "ClusterIP"}
 
@@ -77,18 +77,18 @@ def test_ctrl_c_leaves_everything_and_it_was_shown(tmp_path, api):
     before = dict(api.kept)
     output = on_a_terminal(tmp_path, [b"\x03", b"a"])
     assert ASKS in output and BEGUN not in output and api.kept == before, output
-    assert b"of instance llm-d in the namespace llm-d this goes: Deployment (2): llama-0, llama-1" in words(output.partition(ASKS)[0]), output
+    assert b"of instance llm-d in the namespace llm-d these objects are deleted: Deployment (2): llama-0, llama-1" in words(output.partition(ASKS)[0]), output
 
 
 def test_all_clusters_are_named_where_there_are_several(tmp_path, api):
     output = on_a_terminal(tmp_path, [b"\x03", b"a"], hosts=("paris", "berlin"))
-    assert b"Enter removes it, on paris, berlin; Ctrl-C, then A, leaves it" in output and BEGUN not in output, output
-    assert b"in the namespace paris nothing is there." in words(output) and b"in the namespace berlin nothing is there." in words(output)
+    assert b"Press Enter to delete them, on paris, berlin, or Ctrl-C, then A, to keep them" in output and BEGUN not in output, output
+    assert b"in the namespace paris nothing to delete." in words(output) and b"in the namespace berlin nothing to delete." in words(output)
 
 
 def test_the_namespace_of_the_file_is_named(tmp_path, api):
     output = on_a_terminal(tmp_path, [b"\x03", b"a"], user={"llm_d_namespace": "team-a"})
-    assert b"in the namespace team-a nothing is there." in words(output) and BEGUN not in output, output
+    assert b"in the namespace team-a nothing to delete." in words(output) and BEGUN not in output, output
 
 
 def used(api, monkeypatch, name):
@@ -123,7 +123,7 @@ def test_services_missing_in_the_file_are_shown_and_removed_too(tmp_path, api):
             space: {"metadata": {"name": "llm-d", "labels": labels("llm-d")}},
         }
         output = words(on_a_terminal(tmp_path, [b"\r"], user=given))
-        assert b"this goes: Deployment (1): chat-decode Namespace (1), if nothing else is in it: llm-d" in output.partition(ASKS)[0], output
+        assert b"these objects are deleted: Deployment (1): chat-decode Namespace (1), if nothing else is in it: llm-d" in output.partition(ASKS)[0], output
         assert not {chat, space} & set(api.kept)
 
 
@@ -151,7 +151,7 @@ def test_enter_removes(tmp_path, api):
 def test_tags_do_not_leave_out_the_question(tmp_path, api):
     before = dict(api.kept)
     output = on_a_terminal(tmp_path, [b"\x03", b"a"], arguments=["--tags", "model_service"])
-    shown = b"this goes, as far as the tags select it: Deployment (2): llama-0, llama-1"
+    shown = b"these objects are deleted, as far as the tags select them: Deployment (2): llama-0, llama-1"
     assert ASKS in output and shown in words(output.partition(ASKS)[0]) and api.kept == before, output
 
 

@@ -87,7 +87,7 @@ def test_every_check_is_a_claim_and_the_play_fails_once(play):
     verdict = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
     ids = {entry["id"]: entry for entry in verdict["claims"]}
     assert set(ids) == {
-        "platform/seen",
+        "platform/reachable",
         "objects/gateway/llm-d-gateway",
         "objects/deployment/envoy-gateway",
         "objects/deployment/sim-decode",
@@ -97,15 +97,15 @@ def test_every_check_is_a_claim_and_the_play_fails_once(play):
         "sim/route",
         "sim/configured",
         "sim/servers",
-        "sim/rights",
+        "sim/permissions",
         "sim/unprivileged",
         "sim/performance",
     }
     assert [name for name, entry in ids.items() if entry["ok"]] == ["sim/performance"] and ids["sim/performance"]["seconds"] > 0
-    assert all(entry["remedy"] and entry["group"] for entry in ids.values() if not entry["ok"]) and "127.0.0.1" in ids["platform/seen"]["evidence"]
+    assert all(entry["remedy"] and entry["group"] for entry in ids.values() if not entry["ok"]) and "127.0.0.1" in ids["platform/reachable"]["evidence"]
     report = (folder / "report.html").read_text(encoding="utf-8")
     assert "12 of 13 claims do not hold" in report and (folder / "performance/sim/report.html").is_file()
-    assert done.stdout.count("platform/seen") >= 2 and "sk-token" not in done.stdout + report
+    assert done.stdout.count("platform/reachable") >= 2 and "sk-token" not in done.stdout + report
 
 
 def test_validation_does_not_wait_for_absent_objects(play):

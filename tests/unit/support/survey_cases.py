@@ -50,7 +50,7 @@ def cluster(**changes: t.Any) -> Facts:
         "storage_classes": STANDARD,
         "gateway_classes": {},
         "load_balancers": [],
-        "rights": [],
+        "permissions": [],
     }
     facts.update(changes)
     nothing = dict.fromkeys([*(place(name) for name, row in GATEWAY_PROVIDERS.items() if row["controller"]), place("kgateway", "kgateway")])
@@ -192,13 +192,13 @@ CASES: dict[str, tuple[Facts, Facts]] = {
         cluster(crds=dict.fromkeys(("podmonitors.monitoring.coreos.com", "leaderworkersets.leaderworkerset.x-k8s.io"), {"version": None, "owner": "helm"})),
         {"provider": "envoy_gateway"},
     ),
-    "nothing may be listed": ({"version": "v1.34.4", "groups": {}, "rights": [], "controllers": {}}, {"provider": "standalone", "scope": "namespace"}),
+    "nothing may be listed": ({"version": "v1.34.4", "groups": {}, "permissions": [], "controllers": {}}, {"provider": "standalone", "scope": "namespace"}),
     "OpenShift where nothing may be listed": (
-        {"version": "v1.33.6", "groups": {"config.openshift.io": ["v1"]}, "rights": [], "controllers": {}},
+        {"version": "v1.33.6", "groups": {"config.openshift.io": ["v1"]}, "permissions": [], "controllers": {}},
         {"platform": "openshift", "provider": "openshift", "pool_version": "v1", "scope": "namespace"},
     ),
     "GKE where nothing may be listed": (
-        {"version": "v1.34.1-gke.2037000", "groups": {}, "rights": [], "controllers": {}},
+        {"version": "v1.34.1-gke.2037000", "groups": {}, "permissions": [], "controllers": {}},
         {"platform": "gke", "provider": "gke", "scope": "namespace"},
     ),
     "nodes may not be listed": (

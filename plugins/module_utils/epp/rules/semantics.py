@@ -81,7 +81,7 @@ def _both_sizes(item: Declared, path: str) -> list[Problem]:
             Problem(
                 f"{path}.tokenProcessorConfig.blockSizeTokens",
                 sizes["blockSizeTokens"],
-                f"blockSize says {sizes['blockSize']}: only one of the two is read.",
+                f"contradicts blockSize, which is {sizes['blockSize']}: only one of the two is read.",
                 "Write one.",
             )
         ]

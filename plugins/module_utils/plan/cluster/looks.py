@@ -42,7 +42,7 @@ _OPENSHIFT = ("config.openshift.io", "clusterversions clusteroperators infrastru
 
 def optional_permissions(planned: Facts) -> list[Facts]:
     """The permissions as attributes of an access review: {verb, group, resource, namespace}. Scope namespace has none without a namespace."""
-    rows = [(*right, planned["namespace"]) for right in _LEASES]
+    rows = [(*permission, planned["namespace"]) for permission in _LEASES]
     rows += [] if planned["scope"] == "prerequisites" else _in_namespaces(planned)
     rows += [] if planned["scope"] == "namespace" else _in_the_cluster(planned)
     return [{"verb": verb, "group": group, "resource": resource, "namespace": namespace} for verb, group, resource, namespace in dict.fromkeys(rows)]
@@ -53,7 +53,7 @@ def _in_namespaces(planned: Facts) -> list[Right]:
     homes = [home, pickers]
     edges = [gateway["namespace"], gateway["routes_namespace"]] if gateway["gateway_api"] else []
     # Proxies run in the namespace of the Gateway, except those of Envoy Gateway, which run in that of their controller.
-    rows = [(*right, place) for place in (*homes, *edges[:1]) for right in _RUNNING]
+    rows = [(*permission, place) for place in (*homes, *edges[:1]) for permission in _RUNNING]
     rows += [(verb, "", resource, edge) for edge in edges for verb, resource in (("get", "namespaces"), ("list", "events"))]
     rows += [(verb, "gateway.networking.k8s.io", "gateways", edge) for edge in edges[:1] for verb in ("get", "list")]
     rows += [("list", *kind, place) for place in (*homes, *edges) for kind in _attached(gateway["provider"])]
@@ -78,4 +78,4 @@ def _in_the_cluster(planned: Facts) -> list[Right]:
     rows = [(verb, group, resource, _EVERYWHERE) for group, resources in groups for resource in resources.split() for verb in ("get", "list")]
     rows += [("list", *kind, _EVERYWHERE) for kind in _attached("none")]
     rows += [("get", "gateway.networking.k8s.io", "gatewayclasses", _EVERYWHERE)]
-    return rows + [(*right, place) for place in dict.fromkeys(each["namespace"] for each in gateway["controllers"]) for right in _RUNNING]
+    return rows + [(*permission, place) for place in dict.fromkeys(each["namespace"] for each in gateway["controllers"]) for permission in _RUNNING]

@@ -78,7 +78,7 @@ def needs(planned: Facts, user: Facts) -> Facts:
             "severity": user["llm_d_preflight"]["images"],
             "pull_secrets": list(user["llm_d_image_pull_secrets"]),
         },
-        "rights": permissions(planned, user),
+        "permissions": permissions(planned, user),
     }
 
 

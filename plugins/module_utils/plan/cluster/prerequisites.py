@@ -25,7 +25,7 @@ def prerequisites(user: Facts, release: Facts, gateway: Facts, groups: Facts | N
     # The account that requests a project becomes its administrator, so the account that deploys has to request it.
     projects = requested if user["llm_d_scope"] != "prerequisites" else []
     if user["llm_d_scope"] == "namespace":
-        none: Facts = {key: [] for key in ("namespaces", "crds", "rights")}
+        none: Facts = {key: [] for key in ("namespaces", "crds", "permissions")}
         return {**none, "projects": projects, "leader_worker_set": groups}
     crds = []
     if gateway["gateway_api"] and not platform_owns(user, "gateway-api"):
@@ -49,7 +49,7 @@ def prerequisites(user: Facts, release: Facts, gateway: Facts, groups: Facts | N
         "namespaces": [{"name": name} for name in dict.fromkeys(names) if name not in requested],
         "projects": projects,
         "crds": crds,
-        "rights": _permissions(crds) + trial_permissions(groups),
+        "permissions": _permissions(crds) + trial_permissions(groups),
         "leader_worker_set": groups,
     }
 

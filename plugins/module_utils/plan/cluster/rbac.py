@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""All permissions that the roles need: for the access reviews of the preflight, and for the file of plan/cluster/rights_file.py. Pure."""
+"""All permissions that the roles need: for the access reviews of the preflight, and for the file of plan/cluster/permissions_file.py. Pure."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def permissions(planned: Facts, user: Facts) -> list[Facts]:
         rows += [(verb, "", "pods/portforward", home) for verb in ("get", "create") if keyed]
         rows += _granted_to_pickers(planned)
     reviews = [{"verb": verb, "group": group, "resource": resource, "namespace": namespace} for verb, group, resource, namespace in dict.fromkeys(rows)]
-    return [*planned["prerequisites"]["rights"], *reviews, *_on_secrets(planned)]
+    return [*planned["prerequisites"]["permissions"], *reviews, *_on_secrets(planned)]
 
 
 def _prometheus_namespaces(planned: Facts) -> list[str]:

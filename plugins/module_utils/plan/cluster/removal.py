@@ -29,7 +29,7 @@ def contents(planned: Facts, user: Facts) -> Facts:
     }
 
 
-def rights(planned: Facts) -> list[Facts]:
+def permissions(planned: Facts) -> list[Facts]:
     """Permissions to list objects that would be deleted with a namespace or lose their controller, as attributes of an access review. Without them the
     namespace and the controller stay."""
     gpus, controllers = planned["gpus"], planned["record"]["controllers"]

@@ -284,7 +284,7 @@ def _by_variables(service: Facts, path: str) -> list[Problem]:
         part, _dot, word = OPTIONS[option].partition(".")
         set_to = service[part][word]
         if variable in env and set_to is not None and env[variable] != str(set_to):
-            why = f"is --{names[0]} for {ENGINES['tgi'].title}, and says something else than {OPTIONS[option]}, which is {set_to}."
+            why = f"is --{names[0]} for {ENGINES['tgi'].title}, and contradicts {OPTIONS[option]}, which is {set_to}."
             problems.append(Problem(f"{path}.engine.env.{variable}", None, why, f"Take it out, and write it under {OPTIONS[option]}."))
     return problems
 

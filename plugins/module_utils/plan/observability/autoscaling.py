@@ -87,7 +87,7 @@ def _zero_problems(service: Facts, place: str, interval: int) -> list[Problem]:
         why = "is not for a service with prefill servers, since requests need one of each."
         return [Problem(f"{place}.min", 0, why, "Write 1 or more.")]
     if scaling["idle_seconds"] is not None and (scaling["min"] or scaling["provider"] != "keda"):
-        why = "says when the last server is removed, which is for provider: keda with min: 0."
+        why = "sets when the last server is removed, which needs provider: keda and min: 0."
         return [Problem(f"{place}.idle_seconds", scaling["idle_seconds"], why, "Take it out, or write both.")]
     window = _window(interval)
     if scaling["idle_seconds"] is not None and scaling["idle_seconds"] < window:

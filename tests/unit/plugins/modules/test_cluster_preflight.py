@@ -94,7 +94,7 @@ def test_all_missing_prerequisites_are_reported_at_once_and_nothing_changes(call
     kept = call(cluster_preflight, host=api[0], api_key="sesame-open", needs=plan(FILE)["preflight"], refuse=False)
     assert not kept.get("failed") and (kept["msg"], kept["findings"]) == (result["msg"], result["findings"])
     ids = [finding["id"] for finding in result["findings"]]
-    assert {"rights/lacking", "host/chart"} <= set(ids) <= {"rights/lacking", "host/chart", "host/helm"}
+    assert {"permissions/lacking", "host/chart"} <= set(ids) <= {"permissions/lacking", "host/chart", "host/helm"}
     assert "may not get, list, create, patch, delete, watch inferencepools" in result["msg"] and "The account jane" in result["msg"]
     assert {method for method, path in api[1] if not re.search("reviews$", path)} == {"GET"}
     assert result["platform"] == {"name": "kubernetes", "flavour": "kubernetes", "version": "v1.34.4"}
@@ -382,7 +382,7 @@ def test_a_proxy_between_the_host_and_the_api_server_is_reported(monkeypatch, ex
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.setenv(name, exceptions)
     needs = plan({**FILE, "llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"}})["preflight"]
-    facts = {"version": "v1.34.4", "groups": {}, "rights": []}
+    facts = {"version": "v1.34.4", "groups": {}, "permissions": []}
     server = connect(types.SimpleNamespace(params={"host": "https://api.example.com:6443", "api_key": "sesame-open"}))
     facts["host"] = cluster_preflight.host_facts(needs, server, facts, [], {})
     assert "s3cret-word" not in json.dumps(facts)

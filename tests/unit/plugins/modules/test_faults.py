@@ -76,7 +76,7 @@ FAULTS = [
     ("invalid JSON", completions(200, SSE, b"data: {choices}\n\n"), None, {"bad_event": 6}),
     ("never-ending stream", endless, "timeout", {"timeout": 6}),
     ("silence", silent, "timeout", {"timeout": 6}),
-    ("a proxy's page", everything(200, "text/html", HTML), "html", "asked for a stream, got text/html"),
+    ("a proxy's page", everything(200, "text/html", HTML), "html", "requested a stream, received text/html"),
     ("a proxy's page with 503", everything(503, "text/html", HTML), "status", {"http_503": 6}),
 ]
 

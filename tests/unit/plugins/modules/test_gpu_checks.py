@@ -14,6 +14,7 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.client import connect
 from ansible_collections.llm_d.inference.plugins.module_utils.k8s.errors import ClusterError
 from ansible_collections.llm_d.inference.plugins.modules.gpu_checks import missing_metrics, run
+from fake_clock import FakeClock
 from local_servers import serve
 
 PAGE = 'DCGM_FI_DEV_GPU_UTIL{gpu="0",Hostname="gpu-1"} 3\n'
@@ -73,3 +74,25 @@ def test_a_foreign_pod_with_the_name_of_a_test_pod_is_not_replaced():
     with serve(foreign_pod) as url, pytest.raises(ClusterError, match="there is a Pod llm-d/gpu-test-a-gpu of shop; write another name for the pool a"):
         run(connect(types.SimpleNamespace(params={"host": url, "api_key": "x-token-12345678"})), [{"pool": "a", "resource": "nvidia.com/gpu", "pod": pod}], 0.0)
     assert set(methods) == {"GET"}
+
+
+def test_a_pod_that_a_finalizer_holds_is_reported_and_not_waited_for_without_end():
+    """Before its run and after it: a left pod ends the run with an error, a pod of this run is one of its problems."""
+    labels = {"app.kubernetes.io/part-of": "llm-d"}
+    made = {"metadata": {"name": "gpu-test-a-gpu", "namespace": "llm-d", "labels": labels}}
+    pods = {}
+
+    def held(_handler, method, _path, body):
+        if method == "POST":
+            metadata = {**json.loads(body)["metadata"], "finalizers": ["keep.example.com/logs"]}
+            pods["gpu-test-a-gpu"] = {"kind": "Pod", "metadata": metadata, "spec": {"nodeName": "gpu-1"}, "status": {"phase": "Succeeded"}}
+        return (200, {}, json.dumps(pods["gpu-test-a-gpu"])) if pods else (404, {}, "{}")
+
+    test = {"pool": "a", "resource": "nvidia.com/gpu", "pod": made}
+    with serve(held) as url:
+        cluster = connect(types.SimpleNamespace(params={"host": url, "api_key": "x-token-12345678"}), clock=FakeClock())
+        succeeded, problems = run(cluster, [test], 0.0)
+        assert succeeded == ["pool a: nvidia.com/gpu on gpu-1"]
+        assert len(problems) == 1 and "finalizer keep.example.com/logs of the controller of keep.example.com" in problems[0]
+        with pytest.raises(ClusterError, match="the test pod gpu-test-a-gpu is being deleted, held by"):
+            run(cluster, [test], 0.0)

@@ -121,7 +121,7 @@ def test_an_account_of_the_namespaces_finds_what_is_attached_there(call, monkeyp
     for refuses, codes, reported in ((("in all namespaces",), ["stranger"], False), (("SecurityPolicy",), [], True)):
         with stack(monkeypatch, change, refuses=refuses) as (_api, made):
             result = call(stack_diagnosis, plan=made)
-        assert [entry["code"] for entry in result["findings"] if entry["code"] != "rights"] == codes, result["lines"]
+        assert [entry["code"] for entry in result["findings"] if entry["code"] != "permissions"] == codes, result["lines"]
         assert ("what others attach: SecurityPolicy" in " ".join(result["not_read"])) is reported
 
 
@@ -241,7 +241,7 @@ def test_an_empty_cluster_lacks_the_namespace_and_crds_and_has_no_other_cause(ca
 def test_unreadable_objects_are_reported_without_false_findings(call, monkeypatch):
     with stack(monkeypatch, refuses=("Pod", "NetworkPolicy")) as (_api, made):
         result = call(stack_diagnosis, plan=made, requests=False)
-    assert result["findings"][0]["code"] == "rights" and any("Pod in llm-d" in line for line in result["not_read"])
+    assert result["findings"][0]["code"] == "permissions" and any("Pod in llm-d" in line for line in result["not_read"])
     assert "F21" not in [entry["code"] for entry in result["findings"]]
 
 
@@ -336,7 +336,7 @@ def test_an_api_key_is_not_sent_to_an_unverified_https_address(call, monkeypatch
             api.snap.objects["Service"].pop()
             absent = call(stack_diagnosis, plan=made)
             assert absent["findings"] == [] and "no Service has the labels" in str(absent["not_read"]), absent
-            assert [entry["code"] for entry in refused["findings"]] == ["rights"], refused
+            assert [entry["code"] for entry in refused["findings"]] == ["permissions"], refused
             assert all(part in str(refused["not_read"]) for part in ("servers of sim", "answer of sim", "pods/portforward")), refused
     assert (authorizations, bool(forwarded)) == (([], True) if tls else (["Bearer sk-model"], False)) and result["not_read"] == [], result
     assert [entry["code"] for entry in result["findings"]] == ([] if tls else ["F26"]), result

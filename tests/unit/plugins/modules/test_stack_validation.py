@@ -178,7 +178,7 @@ def test_an_api_server_that_does_not_answer_is_the_verdict(call):
     assert result["failed"] and result["reached"] is False and "\n" not in result["msg"] and "verdict" not in result
     verdict = call(stack_validation, plan=planned(), unreached=result["msg"])["verdict"]
     (claim,) = verdict["claims"]
-    assert claim["id"] == "platform/seen" and claim["evidence"] == result["msg"] and not verdict["ok"]
+    assert claim["id"] == "platform/reachable" and claim["evidence"] == result["msg"] and not verdict["ok"]
     assert verdict["instance"] == "llm-d" and len(verdict["time"]) == 20
 
 
@@ -197,7 +197,7 @@ def test_an_empty_cluster_fails_claims_and_not_the_task(call, monkeypatch):
         result = call(stack_validation, plan=planned(warmup={"prompts": [prompt]}), patient=False, wait=0, timeout=0)
     ids = [entry["id"] for entry in result["verdict"]["claims"]]
     assert "failed" not in result and not result["verdict"]["ok"] and result["verdict"]["cluster"] == url and prompt not in json.dumps(result)
-    assert ids[0].startswith("platform/") and {"sim/warm", "gateway/programmed", "sim/configured", "sim/servers", "sim/rights"} <= set(ids)
+    assert ids[0].startswith("platform/") and {"sim/warm", "gateway/programmed", "sim/configured", "sim/servers", "sim/permissions"} <= set(ids)
     assert [name for name in ids if name in ("sim/warm", "sim/configured", "sim/servers")] == ["sim/warm", "sim/configured", "sim/servers"]
 
 

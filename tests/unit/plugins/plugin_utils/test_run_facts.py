@@ -26,7 +26,7 @@ def result(action: str = "ansible.builtin.fail", **fields: t.Any) -> t.Any:
         ({}, "it gives no reason"),
     ],
 )
-def test_the_reason(fields: dict[str, t.Any], msg: str) -> None:
+def test_the_reason_is_that_of_the_first_failed_item(fields: dict[str, t.Any], msg: str) -> None:
     assert failed(result(**fields)) == {"task": "role : present | Apply", "msg": msg, "problems": None, "reached": None}
 
 

@@ -84,14 +84,14 @@ def test_an_account_of_some_namespaces_reads_those(read):
     assert any("/namespaces/llm-d/securitypolicies" in path for path in lists)
     (entry,) = snap.unread
     assert CONFIGURATION in entry["what"] and "SecurityPolicy" not in entry["what"]
-    assert [finding.code for finding in report.diagnose(snap) if finding.code == "rights"] == [], "it is listed as unread, and no finding"
+    assert [finding.code for finding in report.diagnose(snap) if finding.code == "permissions"] == [], "it is listed as unread, and no finding"
 
 
 def test_unreadable_kinds_are_reported_in_one_line_and_give_no_finding(read):
     snap, _lists = read(*ROWS, refuses=("SecurityPolicy", "GRPCRoute"))
     (entry,) = snap.unread
     assert "GRPCRoute" in entry["what"] and "SecurityPolicy" in entry["what"] and entry["status"] is None
-    assert not any(finding.code == "rights" for finding in report.diagnose(snap))
+    assert not any(finding.code == "permissions" for finding in report.diagnose(snap))
     assert ("cilium.io/v2", "CiliumNetworkPolicy", NAMESPACE, "theirs") in keys(snap.others)
 
 

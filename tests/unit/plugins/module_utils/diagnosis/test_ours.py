@@ -301,7 +301,7 @@ def test_unreadable_kinds_outside_the_stack_are_one_line_and_no_cause():
     assert line.endswith("so a cause that lies there is not found")
     snap.unread.append(refusal("ResourceQuota", NAMESPACE))
     (finding,) = report.diagnose(snap)
-    assert finding.code == "rights" and report.report([finding], {})["ok"] is True, "a Role of an older release"
+    assert finding.code == "permissions" and report.report([finding], {})["ok"] is True, "a Role of an older release"
     snap.unread.append(refusal("Pod", NAMESPACE))
     assert report.report(report.diagnose(snap), {})["ok"] is False, "without pods a stack cannot be diagnosed"
     snap.unread += [{"what": name, "message": "answered 500", "status": 500} for name in ("Event in a", "Event in b")]

@@ -671,7 +671,7 @@ def status_stale(snap):
     get(snap, "Deployment", DECODE)["metadata"]["generation"] = 4
 
 
-@breaks("rights")
+@breaks("permissions")
 def account_may_not_look(snap):
     snap.objects.pop("NetworkPolicy")
     snap.unread = [{"what": "NetworkPolicy in llm-d", "status": 403, "message": "forbids GET /apis/networking.k8s.io (403)"}]
@@ -799,13 +799,13 @@ def test_an_object_that_is_missing_or_unreadable_is_reported_once():
     remove(snap, "Service", EPP)
     snap.drift = [Drift(f"Service {NAMESPACE}/{EPP}", missing=True), Drift(f"Role {NAMESPACE}/{EPP}", problem="forbidden")]
     findings = [entry for entry in report.diagnose(snap) if entry.where.endswith(f" {NAMESPACE}/{EPP}")]
-    assert [(entry.code, entry.weight) for entry in findings] == [("absent", finding.MISSING), ("rights", finding.NOTE)]
+    assert [(entry.code, entry.weight) for entry in findings] == [("absent", finding.MISSING), ("permissions", finding.NOTE)]
 
 
 def test_each_reason_why_objects_are_unreadable_is_reported():
     snap = healthy()
     snap.drift = [Drift(f"Role {NAMESPACE}/{EPP}", problem="forbidden"), Drift(f"Service {NAMESPACE}/{EPP}", problem="timed out")]
-    (unread,) = [entry for entry in report.diagnose(snap) if entry.code == "rights"]
+    (unread,) = [entry for entry in report.diagnose(snap) if entry.code == "permissions"]
     assert [reason for reason in ("forbidden", "timed out") if reason in " ".join(unread.evidence)] == ["forbidden", "timed out"]
 
 

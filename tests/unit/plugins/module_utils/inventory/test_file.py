@@ -177,7 +177,7 @@ def test_the_starting_file_names_running_deployments_and_how_to_adopt_them() -> 
 
 def test_in_the_one_namespace_of_an_account_the_names_differ() -> None:
     """The account cannot create another one: the suffix is part of the instance, and of the names of all objects."""
-    facts = {"version": "v1.34.4", "groups": {}, "rights": [], **runs(("llm-d", "team-a"))}
+    facts = {"version": "v1.34.4", "groups": {}, "permissions": [], **runs(("llm-d", "team-a"))}
     values = yaml.safe_load(starting_file(facts, "inventories/mine", {**REACHED, "namespace": "team-a"}))
     assert (values["llm_d_scope"], values["llm_d_namespace"], values["llm_d_name_suffix"]) == ("namespace", "team-a", "-2") and "llm_d_instance" not in values
     free = yaml.safe_load(starting_file({**facts, **runs()}, "inventories/mine", {**REACHED, "namespace": "team-a"}))

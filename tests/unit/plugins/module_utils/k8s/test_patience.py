@@ -218,7 +218,7 @@ def test_expired_credentials_are_distinguished_from_invalid_ones():
             except ApiError as exc:
                 errors.append(str(exc))
     assert "does not accept the credentials (401): the token or certificate is wrong or has expired" in errors[0]
-    assert "no longer accepts the credentials (401), which it accepted earlier in this run" in errors[1] and "run the same again" in errors[1]
+    assert "no longer accepts the credentials (401), which it accepted earlier in this run" in errors[1] and "run the same command again" in errors[1]
     assert not made.clock.sleeps
 
 

@@ -70,7 +70,7 @@ HEALTHY: Facts = {
     "limit_ranges": [],
     "storage_classes": {},
     "named": {"Secret llm-d/hf": {"keys": {"HF_TOKEN": False}}},
-    "rights": [{"verb": "create", "group": "apps", "resource": "deployments", "namespace": "llm-d", "allowed": True}],
+    "permissions": [{"verb": "create", "group": "apps", "resource": "deployments", "namespace": "llm-d", "allowed": True}],
     "gateway_classes": {"istio": ISTIO_CLASS},
     "gateway": None,
     "controllers": {"istio-system/istiod": ISTIOD, "envoy-gateway-system/envoy-gateway": None},
@@ -301,7 +301,11 @@ TABLE: list[tuple[str, Facts, Facts]] = [
     ("openshift/pool_version", OPENSHIFT_FILE, openshift("4.20.8", V1)),
     ("openshift/no_pools", OPENSHIFT_FILE, openshift("4.18.30", V1)),
     ("openshift/early_build", OLD_POOLS, openshift("4.19.3", OLD)),
-    ("rights/lacking", {}, {"rights": [{"verb": "patch", "group": "apiextensions.k8s.io", "resource": "customresourcedefinitions", "allowed": False}]}),
+    (
+        "permissions/lacking",
+        {},
+        {"permissions": [{"verb": "patch", "group": "apiextensions.k8s.io", "resource": "customresourcedefinitions", "allowed": False}]},
+    ),
     ("objects/foreign", {}, {"objects": [{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "llama-8b", "namespace": "llm-d"}}]}),
     ("platform/containerd", {**BY_HELM, "llm_d_platform": "rke2"}, {}),
     ("devices/api", CLAIMED, {"groups": {**HEALTHY["groups"], "resource.k8s.io": ["v1beta1"]}}),
@@ -613,7 +617,7 @@ def test_a_project_that_will_be_requested_is_not_missed() -> None:
 
 
 def test_facts_that_could_not_be_read_cause_no_finding() -> None:
-    facts = {key: value for key, value in HEALTHY.items() if key in ("version", "groups", "rights", "host")}
+    facts = {key: value for key, value in HEALTHY.items() if key in ("version", "groups", "permissions", "host")}
     assert not judge(facts, plan(FILE)["preflight"])
 
 
@@ -776,11 +780,13 @@ def test_an_unavailable_image_has_the_severity_of_llm_d_preflight_images(severit
 
 def test_missing_permissions_in_a_project_still_to_be_requested_are_no_finding() -> None:
     user = {**OPENSHIFT_FILE, "llm_d_scope": "namespace", "llm_d_request_project": True}
-    rights = [{"verb": "create", "group": "apps", "resource": "deployments", "namespace": "llm-d", "allowed": False}]
-    cluster = openshift("4.21.3", V1, rights=rights, gateway_classes={"openshift-default": {"spec": {"controllerName": "openshift.io/gateway-controller/v1"}}})
-    assert "rights/lacking" in findings(user, cluster)
-    assert "rights/lacking" not in findings(user, {**cluster, "namespaces": {"llm-d": None}})
-    assert "rights/lacking" in findings({**user, "llm_d_request_project": False}, {**cluster, "namespaces": {"llm-d": None}})
+    permissions = [{"verb": "create", "group": "apps", "resource": "deployments", "namespace": "llm-d", "allowed": False}]
+    cluster = openshift(
+        "4.21.3", V1, permissions=permissions, gateway_classes={"openshift-default": {"spec": {"controllerName": "openshift.io/gateway-controller/v1"}}}
+    )
+    assert "permissions/lacking" in findings(user, cluster)
+    assert "permissions/lacking" not in findings(user, {**cluster, "namespaces": {"llm-d": None}})
+    assert "permissions/lacking" in findings({**user, "llm_d_request_project": False}, {**cluster, "namespaces": {"llm-d": None}})
 
 
 @pytest.mark.parametrize(
@@ -853,7 +859,7 @@ def test_the_summary_condenses_the_facts_of_the_cluster() -> None:
     }
     unlisted = {key: value for key, value in facts.items() if key != "pods"}
     assert summary({**unlisted, "own_pods": []}, needs, detect(facts))["accelerators"] is None, "not all pods were read"
-    unread = summary({"version": "v1.34.4", "groups": {}, "rights": []}, needs, detect({"version": "v1.34.4"}))
+    unread = summary({"version": "v1.34.4", "groups": {}, "permissions": []}, needs, detect({"version": "v1.34.4"}))
     assert [unread[key] for key in ("nodes", "accelerators", "load_balancer", "default_storage_class")] == [None] * 4
 
 

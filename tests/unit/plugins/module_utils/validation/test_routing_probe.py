@@ -589,3 +589,18 @@ def test_the_split_claim_holds_when_a_prefill_server_takes_new_prompts(monkeypat
 def test_new_prompts_that_are_not(monkeypatch, names, knobs, evidence):
     claims, _observation = behind(monkeypatch, InferenceGateway(), "prefill", names=names, **knobs)
     assert not claims["split"]["ok"] and evidence in claims["split"]["evidence"]
+
+
+@pytest.mark.parametrize(
+    ("served", "ok", "evidence"),
+    [(("chat", "fast"), True, "answered: chat, fast"), (("chat",), False, ": 404 Not Found (application/json): 'The model fast does not exist.'")],
+)
+def test_each_alias_of_the_model_has_to_answer(served, ok, evidence):
+    class Rewriting(InferenceGateway):
+        def complete(self, request):
+            if request["model"] not in ("acme/tiny", *served):
+                return 404, {"Content-Type": JSON}, json.dumps({"error": {"message": f"The model {request['model']} does not exist."}})
+            return super().complete(request)
+
+    claims, _skipped = judged(Rewriting(), aliases=["chat", "fast"])
+    assert claims["aliases"][0] is ok and evidence in claims["aliases"][1]

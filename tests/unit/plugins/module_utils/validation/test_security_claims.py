@@ -66,7 +66,7 @@ def test_accounts_of_another_namespace_have_their_permissions_in_that_of_the_ser
 def test_least_permissions_and_unprivileged_pods_pass_the_security_claims(prove):
     server = Server()
     result = prove(server)
-    assert [(entry["id"], entry["ok"]) for entry in result["claims"]] == [("sim/rights", True), ("sim/unprivileged", True)] and result["not_checked"] == []
+    assert [(entry["id"], entry["ok"]) for entry in result["claims"]] == [("sim/permissions", True), ("sim/unprivileged", True)] and result["not_checked"] == []
     assert "secrets" in result["claims"][0]["evidence"] and {spec["user"] for spec in server.reviews} == {"system:serviceaccount:llm-d:sim-epp"}
     assert all(spec["resourceAttributes"]["namespace"] == "llm-d" for spec in server.reviews)
 
@@ -105,4 +105,4 @@ def test_no_pod_is_no_proof(prove):
 
 def test_permissions_are_not_checked_when_access_reviews_are_forbidden(prove):
     result = prove(Server(status=403))
-    assert [entry["id"] for entry in result["claims"]] == ["sim/unprivileged"] and result["not_checked"][0]["id"] == "sim/rights"
+    assert [entry["id"] for entry in result["claims"]] == ["sim/unprivileged"] and result["not_checked"][0]["id"] == "sim/permissions"

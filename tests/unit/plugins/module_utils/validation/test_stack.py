@@ -91,7 +91,7 @@ def proof():
 def test_a_platform_that_meets_all_needs_passes_every_claim(prove):
     result = prove(Server())
     assert [(entry["id"], entry["ok"]) for entry in result["claims"]] == [
-        (f"platform/{name}", True) for name in ("kubernetes", "definitions", "controller", "rights")
+        (f"platform/{name}", True) for name in ("kubernetes", "crds", "controller", "permissions")
     ] and result["not_checked"] == []
     evidence = [entry["evidence"] for entry in result["claims"]]
     assert (
@@ -99,15 +99,15 @@ def test_a_platform_that_meets_all_needs_passes_every_claim(prove):
         and "inferencepools.inference.networking.k8s.io 1.4.0" in evidence[1]
         and evidence[2] == ("envoy_gateway 1.9.1, GatewayClass envoy-gateway")
     )
-    assert f"ci:deployer has the {len(NEEDS['rights'])} permissions" in evidence[3] and all(entry["seconds"] > 0 for entry in result["claims"])
+    assert f"ci:deployer has the {len(NEEDS['permissions'])} permissions" in evidence[3] and all(entry["seconds"] > 0 for entry in result["claims"])
 
 
 @pytest.mark.parametrize(
     ("changes", "claim", "evidence"),
     [
         ({"version": "v1.28.9"}, "kubernetes", "Found: v1.28.9. Needed: 1.29"),
-        ({"pools": "v1alpha2"}, "definitions", "does not serve InferencePools"),
-        ({"crds": []}, "definitions", "The Gateway API is missing"),
+        ({"pools": "v1alpha2"}, "crds", "does not serve InferencePools"),
+        ({"crds": []}, "crds", "The Gateway API is missing"),
         (
             {
                 "crds": [
@@ -116,13 +116,13 @@ def test_a_platform_that_meets_all_needs_passes_every_claim(prove):
                     crd("envoyproxies.gateway.envoyproxy.io"),
                 ]
             },
-            "definitions",
+            "crds",
             "Found: 1.2.0",
         ),
         ({"controller": None}, "controller", "no controller of envoy_gateway"),
         ({"controller": "envoyproxy/gateway:v1.3.0"}, "controller", "Found: 1.3.0"),
         ({"class_name": "another"}, "controller", "There is no GatewayClass envoy-gateway"),
-        ({"denied": {("patch", "deployments"), ("create", "pods/proxy")}}, "rights", "may not patch deployments.apps in llm-d"),
+        ({"denied": {("patch", "deployments"), ("create", "pods/proxy")}}, "permissions", "may not patch deployments.apps in llm-d"),
     ],
 )
 def test_each_platform_claim_fails_with_its_own_evidence(prove, changes, claim, evidence):
@@ -133,9 +133,11 @@ def test_each_platform_claim_fails_with_its_own_evidence(prove, changes, claim, 
 
 def test_permissions_of_a_read_only_account_are_not_claimed(prove):
     result = prove(
-        Server(denied={(permission["verb"], permission["resource"]) for permission in NEEDS["rights"] if permission["verb"] in ("create", "patch", "delete")})
+        Server(
+            denied={(permission["verb"], permission["resource"]) for permission in NEEDS["permissions"] if permission["verb"] in ("create", "patch", "delete")}
+        )
     )
-    assert [entry["id"] for entry in result["not_checked"]] == ["platform/rights"] and "ci:deployer is read-only" in result["not_checked"][0]["why"]
+    assert [entry["id"] for entry in result["not_checked"]] == ["platform/permissions"] and "ci:deployer is read-only" in result["not_checked"][0]["why"]
     assert all(entry["ok"] for entry in result["claims"])
 
 
@@ -192,7 +194,7 @@ def idle(autoscaler):
 def test_the_scaling_claim_requires_one_working_autoscaler_per_deployment(prove, items, ok, evidence):
     server = Server()
     server.pages[SCALERS] = {"items": [*items, scaler("other", "someone-elses", "FailedGetExternalMetric", "False")]}
-    claims = [entry for entry in prove(server, needs={**NEEDS, "rights": []})["claims"] if "/scaling" in entry["id"]]
+    claims = [entry for entry in prove(server, needs={**NEEDS, "permissions": []})["claims"] if "/scaling" in entry["id"]]
     assert [(entry["id"], entry["ok"]) for entry in claims] == [("sim/scaling", ok)] and evidence in claims[0]["evidence"]
     assert bool(claims[0]["remedy"]) is not ok
 
@@ -241,15 +243,15 @@ def test_why_a_metric_cannot_be_had(prove, message, keda, evidence, remedy):
         "items": [event("a", "older", "2026-11-01T00:00:00Z"), event("a", keda, "2026-11-02T00:00:00Z"), event("b", "other", "2026-11-03T00:00:00Z")]
     }
     server.pages[EVENTS]["items"].append(event("a", "started", "2026-11-04T00:00:00Z", "KEDAScalersStarted"))
-    (claim,) = [entry for entry in prove(server, needs={**NEEDS, "rights": []})["claims"] if "/scaling" in entry["id"]]
+    (claim,) = [entry for entry in prove(server, needs={**NEEDS, "permissions": []})["claims"] if "/scaling" in entry["id"]]
     assert evidence in claim["evidence"] and remedy in claim["remedy"] and "xxx" not in claim["evidence"], claim
     server.hidden = (EVENTS,)
-    (claim,) = [entry for entry in prove(server, needs={**NEEDS, "rights": []})["claims"] if "/scaling" in entry["id"]]
+    (claim,) = [entry for entry in prove(server, needs={**NEEDS, "permissions": []})["claims"] if "/scaling" in entry["id"]]
     assert not claim["ok"] and "KEDA: " not in claim["evidence"], "an account that may not read events"
 
 
 def test_a_missing_planned_autoscaler_fails_the_scaling_claim(prove):
-    server, needs = Server(), {**NEEDS, "rights": []}
+    server, needs = Server(), {**NEEDS, "permissions": []}
     server.pages[SCALERS] = {"items": [scaler("queue", "sim-prefill")]}
     (claim,) = [entry for entry in prove(server, needs=needs, autoscaled=["sim-decode", "sim-prefill"])["claims"] if "/scaling" in entry["id"]]
     assert not claim["ok"] and claim["evidence"] == "no autoscaler targets sim-decode, and the plan has one for it" and "ScaledObject" in claim["remedy"]
@@ -273,7 +275,7 @@ class Late(Server):
 
 
 def test_the_check_waits_for_a_planned_autoscaler_to_report_conditions(prove):
-    needs, server = {**NEEDS, "rights": []}, Late()
+    needs, server = {**NEEDS, "permissions": []}, Late()
     claims = prove(server, needs=needs, autoscaled=["sim-decode"], wait=30, clock=FakeClock())["claims"]
     assert [entry["ok"] for entry in claims if "/scaling" in entry["id"]] == [True] and server.reads == 3
     server = Late()
@@ -288,7 +290,7 @@ def test_metrics_may_take_longer_than_answers(prove, tmp_path, wait, patient, ok
     class Unscraped(Late):
         READS = 30
 
-    needs, file = {**NEEDS, "rights": []}, tmp_path / "progress"
+    needs, file = {**NEEDS, "permissions": []}, tmp_path / "progress"
     claims = prove(Unscraped(), needs, ["sim-decode"], wait, patient, FakeClock(), arrival=60, progress=file)["claims"]
     assert [entry["ok"] for entry in claims if "/scaling" in entry["id"]] == [ok]
     lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
@@ -303,7 +305,7 @@ def test_a_verdict_waits_for_a_new_autoscaler_only(prove, monkeypatch, seconds, 
     created = (now - datetime.timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
     monkeypatch.setitem(Late.MADE["metadata"], "creationTimestamp", created)
     server = Late()
-    claims = prove(server, needs={**NEEDS, "rights": []}, autoscaled=["sim-decode"], wait=30, patient=False, clock=FakeClock())["claims"]
+    claims = prove(server, needs={**NEEDS, "permissions": []}, autoscaled=["sim-decode"], wait=30, patient=False, clock=FakeClock())["claims"]
     assert [entry["ok"] for entry in claims if "/scaling" in entry["id"]] == [reads == 3] and server.reads == reads
 
 

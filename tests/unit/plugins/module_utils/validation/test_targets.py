@@ -124,7 +124,7 @@ def test_security_targets_have_the_account_selectors_and_rules(plan):
 
 def test_validation_expects_every_component_to_be_installed(plan):
     needs = targets.platform_needs(plan)
-    assert set(needs["installs"].values()) == {False} and needs["rights"] == plan["preflight"]["rights"]
+    assert set(needs["installs"].values()) == {False} and needs["permissions"] == plan["preflight"]["permissions"]
 
 
 def test_objects_with_a_claim_of_their_own(plan):

@@ -30,7 +30,7 @@ OTHERS = {
     "platform": {"claims": [{"id": "platform/kubernetes", "ok": True, "evidence": "v1.34.4", "remedy": "", "seconds": 0.1}], "not_checked": []},
     "schedulers": {"schedulers": [{"name": f"{name}-epp", "pods": [{"pod": f"{name}-epp-x", "by": "log"}]} for name in ("llama-8b", "qwen")]},
     "servers": {"groups": [{**HEALTHY, "name": "llama-8b/servers", "servers": [SIZED, SIZED]}, {**HEALTHY, "name": "qwen/servers", "servers": [SERVER]}]},
-    "security": {"claims": [{"id": "llama-8b/rights", "ok": True, "evidence": "few", "remedy": "", "seconds": 0.1}], "not_checked": []},
+    "security": {"claims": [{"id": "llama-8b/permissions", "ok": True, "evidence": "few", "remedy": "", "seconds": 0.1}], "not_checked": []},
 }
 ALL = [
     "platform/kubernetes",
@@ -43,7 +43,7 @@ ALL = [
     "llama-8b/blocks",
     "qwen/servers",
     "llama-8b/scraped",
-    "llama-8b/rights",
+    "llama-8b/permissions",
 ]
 OBJECTS = {
     "changed": False,
@@ -77,9 +77,9 @@ def test_a_verdict(plan):
         ({"objects": OBJECTS, "routing": {"failed": False, "msg": "boom", "exception": "..."}}, ["routing/proven"]),
         ({"objects": {"msg": "no API server"}, "routing": ROUTING}, ["objects/ready"]),
         ({"objects": OBJECTS, "routing": ROUTING, "security": {"msg": "no"}}, ["security/proven"]),
-        ({"objects": OBJECTS, "routing": ROUTING, "access": {"failed": True, "msg": "no"}}, ["platform/seen"]),
+        ({"objects": OBJECTS, "routing": ROUTING, "access": {"failed": True, "msg": "no"}}, ["platform/reachable"]),
         ({"objects": OBJECTS, "routing": ROUTING, "servers": {"groups": [], "msg": "no"}}, ["servers/healthy"]),
-        ({"objects": OBJECTS, "routing": ROUTING, "platform": {"msg": "no"}}, ["platform/seen"]),
+        ({"objects": OBJECTS, "routing": ROUTING, "platform": {"msg": "no"}}, ["platform/reachable"]),
         ({"objects": OBJECTS, "routing": ROUTING, "schedulers": {"msg": "no"}}, ["schedulers/configured"]),
         ({"objects": OBJECTS, "routing": {**ROUTING, "claims": [{"id": "x", "ok": False, "evidence": "e", "remedy": "r", "seconds": 0}]}}, ["x"]),
     ],
@@ -92,7 +92,7 @@ def test_a_check_without_a_result_fails_the_verdict(plan, results, failed):
 
 def test_a_verdict_of_some_checks(plan):
     content = verdict.assemble(plan, {**OTHERS, "time": "now"}, "0.1.0", ["security", "schedulers"])
-    assert [entry["id"] for entry in content["claims"]] == ["llama-8b/configured", "qwen/configured", "llama-8b/rights"] and content["ok"]
+    assert [entry["id"] for entry in content["claims"]] == ["llama-8b/configured", "qwen/configured", "llama-8b/permissions"] and content["ok"]
     content = verdict.assemble(plan, {"time": "now"}, "0.1.0", ["security"])
     assert [entry["id"] for entry in content["claims"]] == ["security/proven"] and not content["ok"]
 

@@ -88,7 +88,7 @@ def test_without_failures(claims, headline):
 @pytest.mark.parametrize(
     ("name", "group"),
     [
-        ("platform/rights", "platform"),
+        ("platform/permissions", "platform"),
         ("objects/deployment/sim", "objects"),
         ("gateway/programmed", "gateway"),
         ("sim/route", "gateway"),
@@ -100,7 +100,7 @@ def test_without_failures(claims, headline):
         ("sim/follow", "routing policy"),
         ("sim/scaling", "scaling"),
         ("sim/scraped", "scraping"),
-        ("sim/rights", "security"),
+        ("sim/permissions", "security"),
         ("security/proven", "security"),
     ],
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.rights_file import chosen, objects, roles
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.permissions_file import chosen, objects, roles
 from ansible_collections.llm_d.inference.plugins.module_utils.releases.gateways import GATEWAY_PROVIDERS
 from ansible_collections.llm_d.inference.plugins.module_utils.schema.variables import VARIABLES
 from ansible_collections.llm_d.inference.plugins.plugin_utils.planning import render
@@ -32,8 +32,8 @@ def made(provider: str, scope: str, **variables: t.Any) -> Facts:
     return plan(user)
 
 
-def rights(provider: str, scope: str, **variables: t.Any) -> list[Facts]:
-    return made(provider, scope, **variables)["preflight"]["rights"]
+def planned_permissions(provider: str, scope: str, **variables: t.Any) -> list[Facts]:
+    return made(provider, scope, **variables)["preflight"]["permissions"]
 
 
 def test_the_file_in_the_documentation_is_the_one_that_is_written(root: Path) -> None:
@@ -46,43 +46,49 @@ def test_the_file_in_the_documentation_is_the_one_that_is_written(root: Path) ->
 
 @pytest.mark.parametrize("provider", GATEWAY_PROVIDERS)
 def test_the_halves_share_no_right_and_are_the_whole(provider: str) -> None:
-    half, rest, whole = ({tuple(sorted(right.items())) for right in rights(provider, scope)} for scope in ("prerequisites", "namespace", "cluster"))
+    half, rest, whole = (
+        {tuple(sorted(permission.items())) for permission in planned_permissions(provider, scope)} for scope in ("prerequisites", "namespace", "cluster")
+    )
     assert half | rest == whole
     # Each has a record in the namespace of the file.
-    assert {(dict(right)["resource"], dict(right)["namespace"]) for right in half & rest} == {("configmaps", "llm-d")}
-    assert all(dict(right).get("namespace") for right in rest)
+    assert {(dict(permission)["resource"], dict(permission)["namespace"]) for permission in half & rest} == {("configmaps", "llm-d")}
+    assert all(dict(permission).get("namespace") for permission in rest)
     namespaces = {GATEWAY_PROVIDERS[provider]["namespace"], *(["envoy-ai-gateway-system"] if provider == "envoy_ai_gateway" else [])}
-    assert {dict(right).get("namespace") for right in half} <= {None, "", "llm-d", *namespaces}, "an administrator's half is the controller's namespace"
+    assert {dict(permission).get("namespace") for permission in half} <= {None, "", "llm-d", *namespaces}, (
+        "an administrator's half is the controller's namespace"
+    )
 
 
 def verbs_on(permissions: list[Facts], resource: str, namespace: str = "") -> set[str]:
-    return {right["verb"] for right in permissions if right["resource"] == resource and (right.get("namespace") or "") == namespace}
+    return {permission["verb"] for permission in permissions if permission["resource"] == resource and (permission.get("namespace") or "") == namespace}
 
 
 @pytest.mark.parametrize("scope", ["cluster", "namespace", "prerequisites"])
 def test_permissions_on_pod_monitors_are_requested_when_scraping_is_enabled(scope: str) -> None:
-    scraped = rights("standalone", scope, llm_d_monitoring={"scrape": True})
-    of_monitoring = [right for right in scraped if right.get("group") == "monitoring.coreos.com"]
+    scraped = planned_permissions("standalone", scope, llm_d_monitoring={"scrape": True})
+    of_monitoring = [permission for permission in scraped if permission.get("group") == "monitoring.coreos.com"]
     verbs = set() if scope == "prerequisites" else {"get", "list", "create", "patch", "delete"}
     assert verbs_on(scraped, "podmonitors", "llm-d") == verbs and len(of_monitoring) == len(verbs), "only this kind, in the namespace"
-    assert [right for right in scraped if right not in of_monitoring] == rights("standalone", scope)
+    assert [permission for permission in scraped if permission not in of_monitoring] == planned_permissions("standalone", scope)
 
 
 def test_permissions_on_alerts_and_dashboards_are_requested_when_enabled() -> None:
-    permissions = rights("standalone", "namespace", llm_d_monitoring={"alerts": True, "dashboards": ["grafana", "perses"]})
+    permissions = planned_permissions("standalone", "namespace", llm_d_monitoring={"alerts": True, "dashboards": ["grafana", "perses"]})
     written = {"get", "list", "create", "patch", "delete"}
     assert verbs_on(permissions, "prometheusrules", "llm-d") == verbs_on(permissions, "persesdashboards", "llm-d") == written
-    added = {(right.get("group"), right["resource"]) for right in permissions if right not in rights("standalone", "namespace")}
+    added = {
+        (permission.get("group"), permission["resource"]) for permission in permissions if permission not in planned_permissions("standalone", "namespace")
+    }
     assert added == {("monitoring.coreos.com", "prometheusrules"), ("perses.dev", "persesdashboards")}
 
 
 def test_permissions_of_a_chart_are_requested_only_by_runs_that_install_it() -> None:
     written = {"get", "list", "create", "patch", "delete"}
-    permissions = rights("istio", "prerequisites")
+    permissions = planned_permissions("istio", "prerequisites")
     for resource, namespace in (("deployments", "istio-system"), ("clusterroles", ""), ("validatingwebhookconfigurations", "")):
         assert verbs_on(permissions, resource, namespace) == written
     assert verbs_on(permissions, "secrets", "istio-system") == {"get", "list", "create", "update", "delete"} and verbs_on(permissions, "gateways") == {"list"}
-    rest, adopted = rights("istio", "namespace"), rights("istio", "cluster", llm_d_gateway={"provider": "istio", "install": False})
+    rest, adopted = planned_permissions("istio", "namespace"), planned_permissions("istio", "cluster", llm_d_gateway={"provider": "istio", "install": False})
     for other in (rest, adopted):
         assert not verbs_on(other, "clusterroles") and not verbs_on(other, "deployments", "istio-system") and not verbs_on(other, "secrets", "istio-system")
 
@@ -90,11 +96,13 @@ def test_permissions_of_a_chart_are_requested_only_by_runs_that_install_it() -> 
 def test_permissions_for_a_gpu_operator_follow_its_install_method() -> None:
     written = {"get", "list", "create", "patch", "delete"}
     pools = [{"name": "a", "node_selector": {"gpu": "a"}, "sharing": "time_slicing", "replicas": 2}]
-    helm = rights("standalone", "prerequisites", llm_d_gpus={"operator": "nvidia_helm", "pools": pools})
+    helm = planned_permissions("standalone", "prerequisites", llm_d_gpus={"operator": "nvidia_helm", "pools": pools})
     assert verbs_on(helm, "daemonsets", "gpu-operator") == written and verbs_on(helm, "clusterpolicies") == written
     assert not verbs_on(helm, "subscriptions", "gpu-operator")
     assert verbs_on(helm, "configmaps", "gpu-operator") == written and verbs_on(helm, "nodes") == {"get", "list", "patch"}
-    olm = rights("standalone", "prerequisites", llm_d_platform="openshift", llm_d_run_as_user=0, llm_d_gpus={"operator": "nvidia_olm", "approval": "Manual"})
+    olm = planned_permissions(
+        "standalone", "prerequisites", llm_d_platform="openshift", llm_d_run_as_user=0, llm_d_gpus={"operator": "nvidia_olm", "approval": "Manual"}
+    )
     place = "nvidia-gpu-operator"
     assert verbs_on(olm, "subscriptions", place) == written == verbs_on(olm, "clusterpolicies") and verbs_on(olm, "installplans", place) == {
         "get",
@@ -102,7 +110,7 @@ def test_permissions_for_a_gpu_operator_follow_its_install_method() -> None:
         "patch",
     }
     assert not verbs_on(olm, "daemonsets", place) and not verbs_on(olm, "nodes")
-    assert not verbs_on(rights("standalone", "namespace", llm_d_gpus={"operator": "nvidia_helm"}), "daemonsets", "gpu-operator")
+    assert not verbs_on(planned_permissions("standalone", "namespace", llm_d_gpus={"operator": "nvidia_helm"}), "daemonsets", "gpu-operator")
 
 
 @pytest.mark.parametrize("operator", ["nvidia_olm", "nvidia_helm", "amd", "gaudi"])
@@ -112,14 +120,16 @@ def test_permissions_cover_every_object_of_a_gpu_operator(root: Path, operator: 
     charts = {"gpu_operator": "/charts/gpu-operator"}
     settings = {"operator": operator, "pools": pools, "gaudi": {"registry": "intel.example.com"}}
     planned = plan({"llm_d_gateway": {"provider": "standalone", "service_type": "ClusterIP"}, "llm_d_charts": charts, "llm_d_gpus": settings, **openshift})
-    permissions = planned["preflight"]["rights"]
+    permissions = planned["preflight"]["permissions"]
     made = [item for name in ("operator", "policy") for item in render(root / f"roles/gpu_operator/templates/{name}.yml.j2", planned)]
     plurals = {"ClusterPolicy": "clusterpolicies", "NodeFeatureDiscovery": "nodefeaturediscoveries"}
     for item in made:
         resource = plurals.get(item["kind"], f"{item['kind'].lower()}s")
         if item["kind"] != "Namespace":
             group = item["apiVersion"].rpartition("/")[0]
-            verbs = verbs_on([right for right in permissions if right.get("group", "") == group], resource, item["metadata"].get("namespace", ""))
+            verbs = verbs_on(
+                [permission for permission in permissions if permission.get("group", "") == group], resource, item["metadata"].get("namespace", "")
+            )
             assert verbs >= {"get", "list", "create", "patch", "delete"}, f"{item['kind']} {item['metadata']['name']}"
     assert verbs_on(permissions, "pods") == {"list"}, "to find other users of the operator"
     assert ("list" in verbs_on(permissions, "subscriptions")) == (operator != "nvidia_helm")
@@ -158,7 +168,7 @@ def test_an_openshift_project_is_requested_by_the_namespace_run() -> None:
 def test_permissions_are_granted_in_the_namespace_of_their_objects() -> None:
     gateway = {"provider": "istio", "namespace": "edge", "routes_namespace": "routes", "connection": "ext_proc"}
     planned = made("istio", "namespace", llm_d_gateway=gateway)
-    granted = roles(planned, planned["preflight"]["rights"])
+    granted = roles(planned, planned["preflight"]["permissions"])
     places = {role["metadata"]["namespace"]: {name for rule in role["rules"] for name in rule["resources"]} for role in granted}
     assert "httproutes" in places["routes"] and {"gateways", "envoyfilters"} <= places["edge"] and "referencegrants" in places["llm-d"]
     assert "deployments" not in places["edge"] | places["routes"]
@@ -185,5 +195,5 @@ def test_teardown_permissions_are_granted_but_not_required_by_preflight() -> Non
         assert {place for place, rules in roles.items() if everything in rules} == deleted
         users = [rule for rule in roles[""] if "leaderworkersets" in rule["resources"]]
         assert [rule["verbs"] for rule in users] == [["list"]], "others may need the controller that we installed"
-        assert "*" not in {right["resource"] for right in planned["preflight"]["rights"]}
-    assert plan({**user, "llm_d_scope": "namespace"})["removal"]["rights"] == []
+        assert "*" not in {permission["resource"] for permission in planned["preflight"]["permissions"]}
+    assert plan({**user, "llm_d_scope": "namespace"})["removal"]["permissions"] == []

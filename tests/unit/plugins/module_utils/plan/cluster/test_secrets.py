@@ -120,7 +120,9 @@ def test_a_controller_opens_the_registry_where_it_is(provider: str, room: str) -
     assert made == {"prerequisites": [(room, "llm-d-image-pull")], "namespace": home, "cluster": [*home, (room, "llm-d-image-pull")]}
     assert [item["metadata"]["namespace"] for item in secret_definitions({**user, "llm_d_scope": "prerequisites"})] == [room]
     requested = {
-        (right["verb"], right.get("name")) for right in plan(user)["preflight"]["rights"] if right["resource"] == "secrets" and right["namespace"] == room
+        (permission["verb"], permission.get("name"))
+        for permission in plan(user)["preflight"]["permissions"]
+        if permission["resource"] == "secrets" and permission["namespace"] == room
     }
     assert {("create", None), ("patch", "llm-d-image-pull")} <= requested
     adopted = plan({**user, "llm_d_gateway": {"provider": provider, "install": False}})["secrets"]["present"]
@@ -130,13 +132,13 @@ def test_a_controller_opens_the_registry_where_it_is(provider: str, room: str) -
     assert room in [item["metadata"]["namespace"] for item in without["secrets"]["prune"]]
 
 
-def test_an_account_needs_rights_to_these_secrets_only() -> None:
-    rights = [right for right in plan({**FILE, "llm_d_scope": "namespace"})["preflight"]["rights"] if right["resource"] == "secrets"]
-    assert {(right["verb"], right.get("name")) for right in rights} == {
+def test_an_account_needs_permissions_to_these_secrets_only() -> None:
+    permissions = [permission for permission in plan({**FILE, "llm_d_scope": "namespace"})["preflight"]["permissions"] if permission["resource"] == "secrets"]
+    assert {(permission["verb"], permission.get("name")) for permission in permissions} == {
         ("create", None),
         *((verb, name) for verb in ("get", "patch", "delete") for name in OURS),
     }
-    assert not [right for right in plan({**FILE, **NONE})["preflight"]["rights"] if right["resource"] == "secrets"]
+    assert not [permission for permission in plan({**FILE, **NONE})["preflight"]["permissions"] if permission["resource"] == "secrets"]
 
 
 ENTRY = FILE["llm_d_image_pull_credentials"][0]

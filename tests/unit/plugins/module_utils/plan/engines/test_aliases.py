@@ -42,7 +42,7 @@ def test_the_rewrite_has_the_group_that_the_endpoint_picker_reads(release: str, 
         },
     ]
     assert planned["services"][0]["aliases"] == ["chat", "both", "next"]
-    written = [entry for entry in planned["preflight"]["rights"] if entry["resource"] == "inferencemodelrewrites"]
+    written = [entry for entry in planned["preflight"]["permissions"] if entry["resource"] == "inferencemodelrewrites"]
     assert {(entry["group"], entry["verb"]) for entry in written} >= {(version.partition("/")[0], "patch"), (version.partition("/")[0], "delete")}
 
 

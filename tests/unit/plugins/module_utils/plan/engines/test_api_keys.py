@@ -80,10 +80,12 @@ def test_a_secret_of_the_users_own_has_to_be_there_and_may_be_read() -> None:
         planned["preflight"]["named"] == [{"kind": "Secret", **THEIRS, "object": "Secret llm-d/theirs", "path": path, "alone": True}]
         and planned["secrets"]["present"] == []
     )
-    rights = [right for right in planned["preflight"]["rights"] if right["resource"] == "secrets" and right.get("name") == "theirs"]
-    assert rights == [{"verb": "get", "group": "", "resource": "secrets", "namespace": "llm-d", "name": "theirs"}]
+    permissions = [
+        permission for permission in planned["preflight"]["permissions"] if permission["resource"] == "secrets" and permission.get("name") == "theirs"
+    ]
+    assert permissions == [{"verb": "get", "group": "", "resource": "secrets", "namespace": "llm-d", "name": "theirs"}]
     forwarded = {"verb": "create", "group": "", "resource": "pods/portforward", "namespace": "llm-d"}
-    assert forwarded in planned["preflight"]["rights"] and forwarded not in plan(file_of())["preflight"]["rights"]
+    assert forwarded in planned["preflight"]["permissions"] and forwarded not in plan(file_of())["preflight"]["permissions"]
 
 
 @pytest.mark.parametrize(
@@ -170,9 +172,11 @@ def test_servers_without_key_support_get_none_while_gateway_clients_keep_it(file
     assert [entry["api_key_secret"] for entry in [*targets.services(planned), *benchmark_runs.runs(planned)]] == [secret, secret]
     assert service["server"]["api_key_secret"] is None and "api_key_secret" not in targets.servers(planned)[0]["replicas"]
     assert not [item for item in main(service["server"])["env"] if "secretKeyRef" in item.get("valueFrom", {})]
-    rights = planned["preflight"]["rights"]
-    assert {"verb": "get", "group": "", "resource": "secrets", "namespace": "llm-d", "name": secret["name"]} in rights
-    assert not [right for right in rights if right["resource"] == "pods/portforward"], "its servers are reached through the proxy of the API server"
+    permissions = planned["preflight"]["permissions"]
+    assert {"verb": "get", "group": "", "resource": "secrets", "namespace": "llm-d", "name": secret["name"]} in permissions
+    assert not [permission for permission in permissions if permission["resource"] == "pods/portforward"], (
+        "its servers are reached through the proxy of the API server"
+    )
 
 
 def test_an_endpoint_picker_that_queries_servers_without_a_key_is_noted() -> None:

@@ -232,8 +232,10 @@ def test_without_a_chart_of_ones_own_upstreams_is_installed() -> None:
 
 def test_permissions_are_requested_where_they_are_used() -> None:
     def requested(service: Facts, scope: str) -> set[tuple[str, str | None]]:
-        rights = plan(file_of(service, llm_d_scope=scope))["preflight"]["rights"]
-        return {(right["verb"], right.get("namespace")) for right in rights if right["resource"] in ("leaderworkersets", "statefulsets")}
+        permissions = plan(file_of(service, llm_d_scope=scope))["preflight"]["permissions"]
+        return {
+            (permission["verb"], permission.get("namespace")) for permission in permissions if permission["resource"] in ("leaderworkersets", "statefulsets")
+        }
 
     assert requested(big(accelerator={}), "cluster") == set()
     assert requested(big(), "namespace") == {(verb, "llm-d") for verb in ("get", "list", "create", "patch", "delete")}

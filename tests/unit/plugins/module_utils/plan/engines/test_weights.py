@@ -96,8 +96,12 @@ def test_a_claim_has_its_size_its_class_and_the_weights() -> None:
     assert {"name": "HF_HOME", "value": mount["mountPath"]} in server["env"], "what is downloaded lands on the claim"
     assert spec["volumes"][0] == {"name": "model-cache", "emptyDir": {}}, "the size is that of the claim"
     assert plan(made)["preflight"]["named"] == [], "the claim that we create need not exist"
-    rights = [right["verb"] for right in plan(made)["preflight"]["rights"] if right["resource"] == "persistentvolumeclaims" and right["namespace"] == "llm-d"]
-    assert sorted(rights) == ["create", "delete", "get", "list", "patch"]
+    permissions = [
+        permission["verb"]
+        for permission in plan(made)["preflight"]["permissions"]
+        if permission["resource"] == "persistentvolumeclaims" and permission["namespace"] == "llm-d"
+    ]
+    assert sorted(permissions) == ["create", "delete", "get", "list", "patch"]
 
 
 def test_the_class_and_the_mode_can_be_chosen() -> None:

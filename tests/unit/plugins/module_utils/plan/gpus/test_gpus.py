@@ -327,6 +327,6 @@ def test_images_that_the_gaudi_operator_pulls_are_listed() -> None:
 
 def test_the_policy_of_gaudi_needs_its_permission() -> None:
     def groups(user: Facts) -> set[str]:
-        return {right["group"] for right in plan(user)["preflight"]["rights"] if right["resource"] == "clusterpolicies"}
+        return {permission["group"] for permission in plan(user)["preflight"]["permissions"] if permission["resource"] == "clusterpolicies"}
 
     assert groups(gaudi_file(gaudi={"registry": "intel.example.com"})) == {"habanalabs.habana.ai"} and groups(gaudi_file(install=False)) == set()

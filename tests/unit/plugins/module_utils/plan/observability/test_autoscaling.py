@@ -161,9 +161,12 @@ def test_every_possible_autoscaler_is_either_created_or_pruned() -> None:
 
 
 @pytest.mark.parametrize(("scaling", "kind"), [(HPA, "horizontalpodautoscalers"), (KEDA, "scaledobjects"), (ALL["external"], None), (None, None)])
-def test_rights(scaling: Facts | None, kind: str | None) -> None:
-    rights = plan(file_of(scaling))["preflight"]["rights"]
-    verbs = {resource: {right["verb"] for right in rights if right["resource"] == resource} for resource in ("horizontalpodautoscalers", "scaledobjects")}
+def test_permissions(scaling: Facts | None, kind: str | None) -> None:
+    permissions = plan(file_of(scaling))["preflight"]["permissions"]
+    verbs = {
+        resource: {permission["verb"] for permission in permissions if permission["resource"] == resource}
+        for resource in ("horizontalpodautoscalers", "scaledobjects")
+    }
     whole, read = {"get", "list", "create", "patch", "delete"}, {"list"} if scaling else set()
     assert verbs == {name: whole if name == kind else read if name == "horizontalpodautoscalers" else set() for name in verbs}
 

@@ -193,7 +193,7 @@ def test_access_to_prometheus() -> None:
     assert plan(user(SIM, **BOTH))["prometheus"] == {"url": "http://prometheus:9090", "timeout": 180}
     by_service = plan(user(SIM, alerts=True, interval=60, prometheus={"namespace": "monitoring"}))
     assert by_service["prometheus"] == {"namespace": "monitoring", "service": "prometheus-operated", "port": 9090, "timeout": 360}
-    assert {"verb": "get", "group": "", "resource": "services/proxy", "namespace": "monitoring"} in by_service["preflight"]["rights"]
+    assert {"verb": "get", "group": "", "resource": "services/proxy", "namespace": "monitoring"} in by_service["preflight"]["permissions"]
     assert plan(user(SIM, alerts=True))["prometheus"] is None
 
 

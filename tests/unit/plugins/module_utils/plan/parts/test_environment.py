@@ -76,7 +76,7 @@ FOLLOWED = "has to be in the file: other parts of the plan depend on the value. 
         ("VLLM_NIXL_SIDE_CHANNEL_PORT", FOLLOWED, {}),
         ("PROMETHEUS_PORT", FOLLOWED, {"type": "tgi"}),
         ("HOSTNAME", "is --hostname for it: the server listens there only", {"type": "tgi"}),
-        ("MAX_TOTAL_TOKENS", "is --max-total-tokens for Text Generation Inference, and says something else", {"type": "tgi", "max_model_len": 9}),
+        ("MAX_TOTAL_TOKENS", "is --max-total-tokens for Text Generation Inference, and contradicts", {"type": "tgi", "max_model_len": 9}),
         ("VLLM_API_KEY", "gives the servers an API key that validation, warm-ups and measurements do not send. ", {}),
     ],
 )

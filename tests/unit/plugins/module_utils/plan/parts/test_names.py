@@ -269,11 +269,11 @@ def test_secrets_are_in_both_namespaces_once() -> None:
 
 def test_the_account_needs_permissions_in_both_namespaces() -> None:
     made = user(SIMULATOR, **WATCHED, **APART)
-    permissions = {(each["verb"], each["resource"]) for each in plan(made)["preflight"]["rights"] if each.get("namespace") == "pickers"}
+    permissions = {(each["verb"], each["resource"]) for each in plan(made)["preflight"]["permissions"] if each.get("namespace") == "pickers"}
     for resource in ("deployments", "services", "configmaps", "serviceaccounts", "podmonitors", "referencegrants"):
         assert {("create", resource), ("list", resource), ("delete", resource)} <= permissions, resource
     assert {("get", "services/proxy"), ("get", "pods/log"), ("create", "events")} <= permissions
-    by_hand = plan(user(SIMULATOR, **BY_HAND, **APART))["preflight"]["rights"]
+    by_hand = plan(user(SIMULATOR, **BY_HAND, **APART))["preflight"]["permissions"]
     assert {each["namespace"] for each in by_hand if each["resource"] == "destinationrules"} == {"llm-d", "pickers"}
     assert not [resource for _verb, resource in permissions if resource in ("roles", "rolebindings", "inferencepools", "persistentvolumeclaims")]
 

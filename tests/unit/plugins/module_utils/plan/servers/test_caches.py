@@ -276,10 +276,10 @@ def test_the_requirements_on_the_cluster() -> None:
         {"class_name": None, "path": f"{C0}.shared.server.persistence.class_name"},
     ]
     assert any(item["name"] == "a-cache" and item["containers"][0]["requests"]["memory"] == str(40 * 2**30) for item in needs["resources"])
-    requested = {(item.get("group"), item["resource"]) for item in needs["rights"]}
+    requested = {(item.get("group"), item["resource"]) for item in needs["permissions"]}
     assert {("networking.k8s.io", "networkpolicies"), ("", "persistentvolumeclaims")} <= requested
     plain = plan(file_of({"cpu_size": "8Gi"}))["preflight"]
-    assert ("networking.k8s.io", "networkpolicies") not in {(item.get("group"), item["resource"]) for item in plain["rights"]}
+    assert ("networking.k8s.io", "networkpolicies") not in {(item.get("group"), item["resource"]) for item in plain["permissions"]}
     assert any("valkey" in image for image in needed(planned)["images"])
     mirrored = needed(plan({**made, "llm_d_image_registry": "mirror.example.com"}))
     assert any(image.startswith("mirror.example.com/valkey/") for image in mirrored["images"])

@@ -68,11 +68,11 @@ def test_stages_and_nodes_claim_for_themselves() -> None:
 def test_claims_and_their_permissions_are_planned_only_when_configured() -> None:
     server = plan(file_of())["services"][0]["server"]
     assert made(file_of()) == [] and "resourceClaims" not in spec(server) and main(server)["resources"]["limits"] == {"nvidia.com/gpu": 1}
-    rights = [right for right in plan(file_of(CLAIM))["preflight"]["rights"] if right.get("group") == "resource.k8s.io"]
-    assert {(right["verb"], right["resource"]) for right in rights} == {
+    permissions = [permission for permission in plan(file_of(CLAIM))["preflight"]["permissions"] if permission.get("group") == "resource.k8s.io"]
+    assert {(permission["verb"], permission["resource"]) for permission in permissions} == {
         (verb, "resourceclaimtemplates") for verb in ("get", "list", "create", "patch", "delete")
     }
-    assert not [right for right in plan(file_of())["preflight"]["rights"] if right.get("group") == "resource.k8s.io"]
+    assert not [permission for permission in plan(file_of())["preflight"]["permissions"] if permission.get("group") == "resource.k8s.io"]
 
 
 @pytest.mark.parametrize(

@@ -80,9 +80,9 @@ def test_vllm_reports_cached_prompt_tokens(role: int) -> None:
 
 def test_a_warm_up_needs_no_further_permission() -> None:
     planned = plan(file_of({**SIM, "warmup": {"config_map": "more"}}))
-    requested = {(entry["verb"], entry["resource"]) for entry in planned["preflight"]["rights"]}
+    requested = {(entry["verb"], entry["resource"]) for entry in planned["preflight"]["permissions"]}
     assert {("get", "configmaps"), ("list", "pods"), ("create", "pods/proxy")} <= requested
-    assert planned["preflight"]["rights"] == plan(file_of({**SIM, "warmup": None}))["preflight"]["rights"]
+    assert planned["preflight"]["permissions"] == plan(file_of({**SIM, "warmup": None}))["preflight"]["permissions"]
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ def test_the_image_is_listed_mirrored_pinned_and_replaced() -> None:
 
 def test_permissions_for_the_cron_job_and_its_secret_are_requested() -> None:
     def requested(service: Facts) -> set[tuple[str, str, str | None]]:
-        return {(entry["verb"], entry["resource"], entry.get("name")) for entry in plan(file_of(service))["preflight"]["rights"]}
+        return {(entry["verb"], entry["resource"], entry.get("name")) for entry in plan(file_of(service))["preflight"]["permissions"]}
 
     added = requested(SCHEDULED) - requested(SIM)
     assert added == {(verb, "cronjobs", None) for verb in ("get", "list", "create", "patch", "delete")} | {

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The requests of modules to an API server that enforces the file of playbooks/list_rights.yml, which grants all of them in its namespaces.
+"""The requests of modules to an API server that enforces the file of playbooks/list_permissions.yml, which grants all of them in its namespaces.
 
 molecule/providers/live/test_restricted_account.py deploys with exactly these permissions on a real API server.
 """
@@ -18,7 +18,7 @@ import pytest
 from ansible_collections.llm_d.inference.plugins.module_utils.benchmark import k8s_job
 from ansible_collections.llm_d.inference.plugins.module_utils.diagnosis import collect_others
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.rights_file import chosen, objects
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.permissions_file import chosen, objects
 from ansible_collections.llm_d.inference.plugins.module_utils.validation import targets
 from ansible_collections.llm_d.inference.plugins.module_utils.validation.benchmark_runs import runs
 from ansible_collections.llm_d.inference.plugins.modules import (
@@ -244,7 +244,7 @@ def test_a_healthy_stack_is_healthy_for_the_account_of_the_file(call: t.Any, clo
     (line,) = diagnosed["not_read"]
     assert "Node" in line and "kube-system" in line and NAMESPACE + " " not in line
     assert verdict["not_checked"] == [] and verdict["ok"], verdict
-    assert {"sim/rights", "sim/scaling", "platform/rights"} <= {claim["id"] for claim in verdict["claims"]}
+    assert {"sim/permissions", "sim/scaling", "platform/permissions"} <= {claim["id"] for claim in verdict["claims"]}
     assert api.refused and not [attempt for attempt in api.refused if attempt.namespace == NAMESPACE]
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The file of playbooks/list_rights.yml: its subject, its objects, and the lines about it. The permissions of modules: tests/contract/test_rights.py."""
+"""The file of playbooks/list_permissions.yml: subject, objects, lines. The permissions of modules: tests/contract/test_permissions.py."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import typing as t
 
 import pytest
 import yaml
-from ansible_collections.llm_d.inference.plugins.filter.plan_files import rights_file as through_the_filter
+from ansible_collections.llm_d.inference.plugins.filter.plan_files import permissions_file as through_the_filter
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.build import plan
 from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.looks import optional_permissions
-from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.rights_file import PREFIX, chosen, objects, rights_file
+from ansible_collections.llm_d.inference.plugins.module_utils.plan.cluster.permissions_file import PREFIX, chosen, objects, permissions_file
 
 Facts = dict[str, t.Any]
 SIM: Facts = {"name": "sim", "model": {"served_name": "m"}, "engine": {"type": "simulator"}}
@@ -94,13 +94,13 @@ def test_each_subject_has_a_binding_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("given", "path", "words"),
     [
-        ({"acount": "x"}, "list_rights_acount", "Did you mean 'account'?"),
-        ({"token": "maybe"}, "list_rights_token", "true or false"),
-        ({"account": "Not A Name"}, "list_rights_account", "lower-case"),
-        ({"state": "gone"}, "list_rights_state", "present"),
-        ({"user": "jane", "token": True}, "list_rights_token", "Leave it out, or list_rights_user."),
-        ({"user": "jane", "group": "ml"}, "list_rights_group", "names someone else"),
-        ({"group": "ml", "account_namespace": "ci"}, "list_rights_account_namespace", "names someone else"),
+        ({"acount": "x"}, "list_permissions_acount", "Did you mean 'account'?"),
+        ({"token": "maybe"}, "list_permissions_token", "true or false"),
+        ({"account": "Not A Name"}, "list_permissions_account", "lower-case"),
+        ({"state": "gone"}, "list_permissions_state", "present"),
+        ({"user": "jane", "token": True}, "list_permissions_token", "Leave it out, or list_permissions_user."),
+        ({"user": "jane", "group": "ml"}, "list_permissions_group", "names someone else"),
+        ({"group": "ml", "account_namespace": "ci"}, "list_permissions_account_namespace", "names someone else"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(given: Facts, path: str, words: str) -> None:
@@ -110,15 +110,15 @@ def test_options_that_make_no_sense_are_refused(given: Facts, path: str, words: 
         through_the_filter(made(), {f"{PREFIX}{name}": value for name, value in given.items()})
 
 
-def test_the_rights_file_is_valid_yaml_and_its_lines_explain_its_use() -> None:
-    file = rights_file(made(), chosen({"list_rights_token": True})[0])
-    assert file["name"] == "rights-namespace.yml"
+def test_the_permissions_file_is_valid_yaml_and_its_lines_explain_its_use() -> None:
+    file = permissions_file(made(), chosen({"list_permissions_token": True})[0])
+    assert file["name"] == "permissions-namespace.yml"
     assert list(yaml.safe_load_all(file["content"])) == written(made(), token=True)
-    assert file["content"] == rights_file(made(), chosen({"list_rights_token": "true"})[0])["content"], "the same text for the same file"
+    assert file["content"] == permissions_file(made(), chosen({"list_permissions_token": "true"})[0])["content"], "the same text for the same file"
     assert file["lines"][:2] == ["for: ServiceAccount llm-d/llm-d-deployer", "namespaces that must exist (kubectl create namespace NAME): llm-d"]
     assert "kubectl get secret llm-d-deployer-token --namespace llm-d" in file["lines"][2]
-    assert "kubectl create token llm-d-deployer --namespace llm-d" in rights_file(made(), chosen({})[0])["lines"][2]
-    assert rights_file(made(), chosen({"list_rights_user": "jane"})[0])["lines"] == [
+    assert "kubectl create token llm-d-deployer --namespace llm-d" in permissions_file(made(), chosen({})[0])["lines"][2]
+    assert permissions_file(made(), chosen({"list_permissions_user": "jane"})[0])["lines"] == [
         "for: User jane",
         "namespaces that must exist (kubectl create namespace NAME): llm-d",
     ]
@@ -126,22 +126,22 @@ def test_the_rights_file_is_valid_yaml_and_its_lines_explain_its_use() -> None:
 
 def test_optional_permissions_are_granted_and_not_required() -> None:
     planned = made()
-    demanded = {(right["verb"], right.get("group", ""), right["resource"]) for right in planned["preflight"]["rights"]}
-    granted = {(right["verb"], right["group"], right["resource"]) for right in optional_permissions(planned)}
-    for right in (("create", "authorization.k8s.io", "localsubjectaccessreviews"), ("list", "autoscaling", "horizontalpodautoscalers")):
-        assert right in granted and right not in demanded, "an account without it deploys all the same"
+    demanded = {(permission["verb"], permission.get("group", ""), permission["resource"]) for permission in planned["preflight"]["permissions"]}
+    granted = {(permission["verb"], permission["group"], permission["resource"]) for permission in optional_permissions(planned)}
+    for permission in (("create", "authorization.k8s.io", "localsubjectaccessreviews"), ("list", "autoscaling", "horizontalpodautoscalers")):
+        assert permission in granted and permission not in demanded, "an account without it deploys all the same"
     assert not {verb for verb, _group, resource in granted if resource == "secrets"}
-    assert not {right for right in optional_permissions(planned) if not right["namespace"]} and any(
-        not right["namespace"] for right in optional_permissions(made("cluster"))
+    assert not {permission for permission in optional_permissions(planned) if not permission["namespace"]} and any(
+        not permission["namespace"] for permission in optional_permissions(made("cluster"))
     )
-    assert not [right for right in optional_permissions(made("cluster")) if right["verb"] not in ("get", "list") and not right["namespace"]], (
-        "in the cluster it only reads"
-    )
+    assert not [
+        permission for permission in optional_permissions(made("cluster")) if permission["verb"] not in ("get", "list") and not permission["namespace"]
+    ], "in the cluster it only reads"
 
 
-def test_a_namespace_is_created_with_the_rights_of_the_file() -> None:
+def test_a_namespace_is_created_with_the_permissions_of_the_file() -> None:
     """A namespace is applied, which is a patch."""
-    verbs = {right["verb"] for right in made("prerequisites")["preflight"]["rights"] if right["resource"] == "namespaces"}
+    verbs = {permission["verb"] for permission in made("prerequisites")["preflight"]["permissions"] if permission["resource"] == "namespaces"}
     assert {"create", "patch"} <= verbs
 
 

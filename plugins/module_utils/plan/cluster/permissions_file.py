@@ -14,7 +14,7 @@ from ...common.yaml_text import to_yaml
 from ...schema.fields import Field, Problem, complete
 from .looks import optional_permissions
 
-PREFIX = "list_rights_"
+PREFIX = "list_permissions_"
 _RBAC = "rbac.authorization.k8s.io"
 _USER = Field("str", "An existing user to bind the Roles to, as the API server knows it.", example="jane")
 OPTIONS: dict[str, Field] = {
@@ -45,15 +45,15 @@ def _is_flag(name: str) -> bool:
     return name in OPTIONS and OPTIONS[name].type == "bool"
 
 
-def rights_file(planned: Facts, options: Facts) -> Facts:
+def permissions_file(planned: Facts, options: Facts) -> Facts:
     """{name, content, lines: instructions}. options: as `chosen` returns them."""
     made = objects(planned, options)
-    return {"name": f"rights-{planned['scope']}.yml", "content": _text(planned, made), "lines": _lines(planned, made, options)}
+    return {"name": f"permissions-{planned['scope']}.yml", "content": _text(planned, made), "lines": _lines(planned, made, options)}
 
 
 def objects(planned: Facts, options: Facts) -> list[Facts]:
     """The objects of the file, in the order in which they are applied."""
-    permissions = [*planned["preflight"]["rights"], *planned["removal"]["rights"], *optional_permissions(planned)]
+    permissions = [*planned["preflight"]["permissions"], *planned["removal"]["permissions"], *optional_permissions(planned)]
     subject = _subject(planned, options)
     account_objects = _account(subject, options) if subject["kind"] == "ServiceAccount" else []
     role_objects = roles(planned, permissions)
@@ -129,7 +129,9 @@ def token_name(account: str) -> str:
 
 def _text(planned: Facts, made: list[Facts]) -> str:
     deployment = f"llm_d_instance {planned['instance']} in namespace {planned['namespace']}, llm_d_scope {planned['scope']}"
-    head = f"# The permissions that deploying and looking at {deployment} needs.\n# Made by playbooks/list_rights.yml; kubectl apply -f takes it as it is.\n"
+    head = (
+        f"# The permissions that deploying and looking at {deployment} needs.\n# Made by playbooks/list_permissions.yml; kubectl apply -f takes it as it is.\n"
+    )
     return head + "".join(f"---\n{to_yaml(item)}" for item in made)
 
 
