@@ -101,18 +101,10 @@ existing:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils.k8s.access import reach
+from ..module_utils.k8s.access import allowed, reach
 from ..module_utils.k8s.client import Cluster, auth_spec, connect
 from ..module_utils.k8s.errors import ClusterError
 from ..module_utils.k8s.related_objects import Observer, references
-
-
-def allowed(cluster: Cluster, permission: dict) -> bool:
-    """Whether the account has the permission."""
-    attributes = {name: permission[name] for name in ("verb", "group", "resource", "namespace") if permission.get(name)}
-    body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes": attributes}}
-    answer = cluster.request("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body=body)
-    return bool((answer.get("status") or {}).get("allowed"))
 
 
 def find_objects(cluster: Cluster, items: list[dict], skip_forbidden: bool) -> list[dict]:
@@ -157,11 +149,8 @@ def main() -> None:
     try:
         cluster = connect(module)
         version, user = reach(cluster)
-        lacking = [
-            words(permission)
-            for permission, has in zip(permissions, cluster.parallel(lambda permission: allowed(cluster, permission), permissions), strict=True)
-            if not has
-        ]
+        answers = cluster.parallel(lambda permission: allowed(cluster, permission), permissions)
+        lacking = [words(permission) for permission, has in zip(permissions, answers, strict=True) if not has]
         objects = find_objects(cluster, module.params["resources"], module.params["skip_forbidden"])
     except ClusterError as exc:
         module.fail_json(msg=str(exc), reached=getattr(exc, "status", 401) != 401)

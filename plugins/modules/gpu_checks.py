@@ -128,16 +128,19 @@ POOL = {"selector": TEXT, "cut": {"type": "bool", "default": False}}
 METRICS = {"namespace": {"type": "str"}, "selector": TEXT, "pools": {"type": "list", "elements": "dict", "required": True, "options": POOL}}
 
 
-def removed(cluster: Cluster, path: str) -> str:
-    """Delete a pod, and wait until its name is free again. Returns what holds it after REMOVAL seconds, and an empty text once it is gone."""
+def remove(cluster: Cluster, paths: list[str]) -> list[str]:
+    """Delete pods, and wait until their names are free again. Returns what holds those that exist after REMOVAL seconds."""
     end = cluster.clock.now() + REMOVAL
-    while pod := cluster.find(path):
+    while pods := {path: pod for path in paths if (pod := cluster.find(path))}:
         if cluster.clock.now() >= end:
-            state = deletion_verdict(pod)
-            return f"the test pod {path.rpartition('/')[2]} is {state.reason} after {REMOVAL:g} s; {state.remedy or 'check the kubelet of its node'}"
-        cluster.delete(path, body={"gracePeriodSeconds": 0})
+            states = {path.rpartition("/")[2]: deletion_verdict(pod) for path, pod in pods.items()}
+            return [
+                f"the test pod {name} is {each.reason} after {REMOVAL:g} s; {each.remedy or 'check the kubelet of its node'}" for name, each in states.items()
+            ]
+        for path in pods:
+            cluster.delete(path, body={"gracePeriodSeconds": 0})
         cluster.clock.sleep(PAUSE)
-    return ""
+    return []
 
 
 def run(cluster: Cluster, tests: list[dict], deadline: float) -> tuple[list[str], list[str]]:
@@ -150,8 +153,8 @@ def run(cluster: Cluster, tests: list[dict], deadline: float) -> tuple[list[str]
             if (existing := cluster.find(f"{root}/{metadata['name']}")) and not has_labels(existing, metadata["labels"]):
                 remedy = f"write another name for the pool {test['pool']} under llm_d_gpus.pools, or have it deleted"
                 raise ClusterError(f"the test pod cannot be made: there is a Pod {metadata['namespace']}/{metadata['name']} {whose(existing)}; {remedy}")
-            if held := removed(cluster, f"{root}/{metadata['name']}"):  # left by a run that was killed
-                raise ClusterError(held)
+            if held := remove(cluster, [f"{root}/{metadata['name']}"]):  # left by a run that was killed
+                raise ClusterError(held[0])
             cluster.request("POST", root, body=test["pod"])
             paths[f"{root}/{metadata['name']}"] = test
         while True:
@@ -165,7 +168,7 @@ def run(cluster: Cluster, tests: list[dict], deadline: float) -> tuple[list[str]
             else:
                 succeeded.append(f"pool {test['pool']}: {test['resource']} on {pods[path]['spec'].get('nodeName')}")
     finally:
-        problems += filter(None, [removed(cluster, path) for path in paths])
+        problems += remove(cluster, list(paths))
     return succeeded, problems
 
 

@@ -96,7 +96,7 @@ def _objects() -> list[Facts]:
     def made(version: str, kind: str, name: str, namespace: str | None = None, **fields: t.Any) -> Facts:
         return {"apiVersion": version, "kind": kind, "metadata": {"name": name, **({"namespace": namespace} if namespace else {})}, **fields}
 
-    config, permissions = "config.openshift.io/v1", f"{RBAC}/v1"
+    config, rbac = "config.openshift.io/v1", f"{RBAC}/v1"
     groups = ["gateway.networking.k8s.io", "inference.networking.k8s.io", "inference.networking.x-k8s.io", "networking.istio.io", "route.openshift.io"]
     admin = {"name": "openshift-aggregate-to-admin", "labels": {f"{RBAC}/aggregate-to-admin": "true"}}
     classes = {"apiGroups": ["storage.k8s.io"], "resources": ["storageclasses"], "verbs": ["get", "list"]}
@@ -110,16 +110,16 @@ def _objects() -> list[Facts]:
         made("v1", "ConfigMap", "cluster-monitoring-config", "openshift-monitoring", data={"config.yaml": yaml.safe_dump({"enableUserWorkload": True})}),
         made("v1", "ServiceAccount", "ingress-operator", "openshift-ingress-operator"),
         made(
-            permissions,
+            rbac,
             "ClusterRoleBinding",
             "openshift-ingress-operator",
             subjects=[{"kind": "User", "name": INGRESS_OPERATOR, "apiGroup": RBAC}],
             roleRef={"apiGroup": RBAC, "kind": "ClusterRole", "name": "cluster-admin"},
         ),
-        {"apiVersion": permissions, "kind": "ClusterRole", "metadata": admin, "rules": [{"apiGroups": groups, "resources": ["*"], "verbs": ["*"]}]},
-        made(permissions, "ClusterRole", "self-provisioner", rules=[projects, read, classes]),
+        {"apiVersion": rbac, "kind": "ClusterRole", "metadata": admin, "rules": [{"apiGroups": groups, "resources": ["*"], "verbs": ["*"]}]},
+        made(rbac, "ClusterRole", "self-provisioner", rules=[projects, read, classes]),
         made(
-            permissions,
+            rbac,
             "ClusterRoleBinding",
             "self-provisioners",
             subjects=everybody,

@@ -61,9 +61,14 @@ def helm_releases(plan: Plan) -> list[tuple[str, str]]:
     return [(chart["namespace"], chart["release_name"]) for chart in charts if chart]
 
 
+def _servers(plan: Plan) -> list[dict[str, t.Any]]:
+    """The servers of all services."""
+    return [server for service in plan["services"] for server in service["servers"]]
+
+
 def _server_kinds(plan: Plan) -> set[tuple[str, str]]:
     """(API version, kind) of the servers' workloads, of pools and of autoscalers."""
-    servers = [server for service in plan["services"] for server in service["servers"]]
+    servers = _servers(plan)
     kinds = {(server.get("api_version", "apps/v1"), server.get("kind", "Deployment")) for server in servers}
     kinds |= {(service["pool"]["api_version"], "InferencePool") for service in plan["services"] if service["pool"]["exists"]}
     scaled = {mapping(server.get("autoscaling")).get("provider") for server in servers}
@@ -88,6 +93,5 @@ def _gateway_kinds(plan: Plan, namespaces: list[str]) -> list[tuple[str, str, st
 
 def _requests_accelerators(plan: Plan, prefix: str) -> bool:
     """Whether servers request accelerators of a vendor. prefix: the start of its resource names, such as `nvidia.com/`."""
-    servers = [server for service in plan["services"] for server in service["servers"]]
-    parts = [part for server in servers for part in dicts(get_path(server, "template", "spec", "containers"))]
+    parts = [part for server in _servers(plan) for part in dicts(get_path(server, "template", "spec", "containers"))]
     return any(name.startswith(prefix) for part in parts for name in mapping(get_path(part, "resources", "limits")))

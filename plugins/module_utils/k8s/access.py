@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, llm_d.inference contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The first requests to an API server: whether it answers, and as which account it authenticates the credentials."""
+"""Requests about the account at an API server: whether it answers, as which account it authenticates the credentials, and what that account may do."""
 
 from __future__ import annotations
 
-from ..common.objects import get_path, text
+from ..common.objects import Facts, get_path, text
 from .client import FIRST_TIMEOUT, Cluster
 from .errors import ApiError, ClusterError, not_an_api_server
 
@@ -21,6 +21,14 @@ def reach(cluster: Cluster) -> tuple[str, str]:
     if not version:
         raise not_an_api_server(cluster.server, "no version")
     return text(version), user
+
+
+def allowed(cluster: Cluster, permission: Facts) -> bool:
+    """Whether the account has a permission: {verb, group, resource, namespace, name?}. Raises ClusterError."""
+    attributes = {name: permission[name] for name in ("verb", "group", "resource", "namespace", "name") if permission.get(name)}
+    body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes": attributes}}
+    answer = cluster.request("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body=body)
+    return bool(get_path(answer, "status", "allowed"))
 
 
 def _account_name(cluster: Cluster) -> str:

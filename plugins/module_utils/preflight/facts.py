@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from ..common.labels import MANAGED_BY, PART_OF, PICKER, label_selector
 from ..common.objects import Facts, dicts, get_path, mapping, text
-from ..k8s import node_autoscalers
+from ..k8s import access, node_autoscalers
 from ..k8s.client import Cluster
 from ..k8s.errors import ApiError
 from ..k8s.related_objects import Observer, references
@@ -94,7 +94,7 @@ def collect(cluster: Cluster, needs: Facts, only: t.Collection[str] | None = Non
         if needs["user_workload_monitoring"]:
             jobs["cluster_monitoring"] = lambda: _one(cluster, "/api/v1/namespaces/openshift-monitoring/configmaps/cluster-monitoring-config")
     jobs = {name: job for name, job in jobs.items() if only is None or name in only}
-    reviews = [functools.partial(_allowed, cluster, permission) for permission in needs["permissions"]]
+    reviews = [functools.partial(access.allowed, cluster, permission) for permission in needs["permissions"]]
     calls: list[t.Callable[[], t.Any]] = [*jobs.values(), *reviews]
     results = cluster.parallel(_tried, calls)
     permissions = [
@@ -270,13 +270,6 @@ def _padded(encoded: str) -> bool:
     quoted = len(value) > 1 and value[0] + value[-1] in ("''", '""', "``", "\u201c\u201d", "\u2018\u2019")
     # aGZf is `hf_`, the start of a Hugging Face token, in base64.
     return value != value.strip(_BLANKS) or quoted or bool(re.match(r"(?i:bearer)[ :]|aGZf[A-Za-z0-9+/]{30,}={0,2}\Z", value))
-
-
-def _allowed(cluster: Cluster, permission: Facts) -> bool:
-    attributes = {name: permission[name] for name in ("verb", "group", "resource", "namespace", "name") if permission.get(name)}
-    body = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes": attributes}}
-    answer = cluster.request("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body=body)
-    return bool(get_path(answer, "status", "allowed"))
 
 
 def _user(cluster: Cluster) -> str:

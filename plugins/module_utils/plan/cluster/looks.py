@@ -9,7 +9,7 @@ from ...common.objects import Facts
 from ...releases.gateways import attachment_groups
 
 _EVERYWHERE = ""
-Right = tuple[str, str, str, str]  # verb, group, resource, namespace
+Permission = tuple[str, str, str, str]  # verb, group, resource, namespace
 # For pods in a namespace: why they do not run, which limits and policies apply to them, and their answers or metrics if this host cannot reach their address.
 _RUNNING = [
     ("get", "", "namespaces"),
@@ -48,7 +48,7 @@ def optional_permissions(planned: Facts) -> list[Facts]:
     return [{"verb": verb, "group": group, "resource": resource, "namespace": namespace} for verb, group, resource, namespace in dict.fromkeys(rows)]
 
 
-def _in_namespaces(planned: Facts) -> list[Right]:
+def _in_namespaces(planned: Facts) -> list[Permission]:
     home, pickers, gateway = planned["namespace"], planned["scheduler_namespace"], planned["gateway"]
     homes = [home, pickers]
     edges = [gateway["namespace"], gateway["routes_namespace"]] if gateway["gateway_api"] else []
@@ -72,7 +72,7 @@ def _attached(provider: str) -> list[tuple[str, str]]:
     return [(group, kinds.get(group, "*")) for group in attachment_groups(provider)]
 
 
-def _in_the_cluster(planned: Facts) -> list[Right]:
+def _in_the_cluster(planned: Facts) -> list[Permission]:
     gateway = planned["gateway"]
     groups = [*_CLUSTER, *([_OPENSHIFT] if planned["platform"] == "openshift" else [])]
     rows = [(verb, group, resource, _EVERYWHERE) for group, resources in groups for resource in resources.split() for verb in ("get", "list")]

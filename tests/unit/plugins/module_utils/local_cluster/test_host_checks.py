@@ -79,7 +79,7 @@ def test_a_plain_user(monkeypatch):
 
 
 @pytest.mark.parametrize("effective, absent", [("000001ffffffffff", []), ("00000000a80425fb", ["CAP_NET_ADMIN", "CAP_SYS_ADMIN"]), ("0", ["CAP_SYS_CHROOT"])])
-def test_root_without_its_permissions(monkeypatch, tmp_path, effective, absent):
+def test_root_without_its_capabilities(monkeypatch, tmp_path, effective, absent):
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     fake_paths(monkeypatch, tmp_path, proc__self__status=f"Name:\tpython\nCapInh:\t0\nCapEff:\t{effective}\n")
     problems = problems_of(host_checks._permissions)
